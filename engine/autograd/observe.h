@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "engine/autograd/op.h"
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+// The module whose forward pass runs on this thread, by its name in the checkpoint ("blocks.0.attn.qkv").
+// A module's forward opens one over its own path.
+class Inside {
+ public:
+  explicit Inside(const std::string& path) : outer_(current_) { current_ = &path; }
+  ~Inside() { current_ = outer_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static std::string path() { return current_ ? *current_ : std::string(); }
+
+ private:
+  inline static thread_local const std::string* current_ = nullptr;
+  const std::string* outer_;
+};
+
+// One op that ran forward.
+struct Event {
+  const Op& op;
+  const Tensor& output;
+  int64_t macs;  // multiply-accumulates, by the rule of reference/SIZES.md
+};
+
+// While one lives, it is told of every op that runs on this thread, recorded or not.
+class Observer {
+ public:
+  explicit Observer(std::function<void(const Event&)> told) : told_(std::move(told)), outer_(current_) {
+    current_ = this;
+  }
+  ~Observer() { current_ = outer_; }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  static void tell(const Event& event) {
+    if (current_) current_->told_(event);
+  }
+
+ private:
+  inline static thread_local Observer* current_ = nullptr;
+  std::function<void(const Event&)> told_;
+  Observer* outer_;
+};
+
+}  // namespace tessera

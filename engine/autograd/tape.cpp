@@ -1,0 +1,154 @@
+#include "engine/autograd/tape.h"
+
+#include <algorithm>
+
+#include "engine/autograd/accumulate_kernels.h"
+#include "engine/core/dispatch.h"
+
+namespace tessera {
+
+namespace {
+
+// The tapes that live on this thread, innermost last; a Pause stands in as null.
+thread_local std::vector<Tape*> living;
+thread_local uint64_t tapes_made = 0;
+
+void accumulate(const Tensor& sum, const Tensor& addend) {
+  dispatch(sum, "accumulate", [&]<class Dev, class T>() {
+    AccumulateKernels<Dev>::add(sum.data<T>(), addend.data<T>(), sum.elements());
+  });
+}
+
+}  // namespace
+
+Tape::Tape() : number_(++tapes_made) { living.push_back(this); }
+
+Tape::~Tape() { living.erase(std::find(living.begin(), living.end(), this)); }
+
+Tape* Tape::recording() { return living.empty() ? nullptr : living.back(); }
+
+Pause::Pause() { living.push_back(nullptr); }
+
+Pause::~Pause() {
+  const auto last = std::find(living.rbegin(), living.rend(), nullptr);
+  living.erase(std::next(last).base());
+}
+
+int Tape::new_slot(const Tensor& value, std::shared_ptr<Leaf> leaf) {
+  slots_.push_back({value.shape(), value.dtype(), value.device(), {}, std::move(leaf), keep_all_});
+  return static_cast<int>(slots_.size()) - 1;
+}
+
+int Tape::slot_of(const Tensor& input) {
+  if (const auto& leaf = input.leaf()) {
+    if (leaf->place.tape != number_) leaf->place = {number_, new_slot(input, leaf)};
+    return leaf->place.slot;
+  }
+  return input.place().tape == number_ ? input.place().slot : -1;
+}
+
+const Tape::Slot& Tape::slot_at(const Tensor& x, const char* what) const {
+  const Tensor::Place place = x.leaf() ? x.leaf()->place : x.place();
+  check(place.tape == number_ && place.slot >= 0, "tape: ", what, " of ", x.shape(),
+        ", which this tape did not record; was it made before the tape, or detached?");
+  return slots_[static_cast<size_t>(place.slot)];
+}
+
+void Tape::backward(const Tensor& loss) {
+  check(loss.elements() == 1, "tape: backward from ", loss.shape(), " needs its gradient; a loss has one element");
+  backward(loss, Tensor::full(loss.shape(), 1.0, loss.dtype(), loss.device()));
+}
+
+void Tape::backward(const Tensor& y, const Tensor& dy) {
+  check(!read_, "tape: backward a second time; a tape is read once, record the step again");
+  slot_at(y, "backward");
+  check(dy.elements() == y.elements() && dy.dtype() == y.dtype(), "tape: gradient ", dy.dtype(), " ", dy.shape(),
+        " for ", y.dtype(), " ", y.shape());
+  check(!y.is_leaf(), "tape: backward from a leaf: no op was recorded");
+  read_ = true;
+  slots_[static_cast<size_t>(y.place().slot)].grad = dy.detach();
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    Slot& output = slots_[static_cast<size_t>(step->output)];
+    if (output.grad.defined()) {
+      Gradients gradients(*this, *step);
+      step->backward(gradients);
+    }
+    step->backward = nullptr;
+    if (!output.keep) output.grad = {};
+  }
+}
+
+void Tape::keep(const Tensor& x) {
+  slot_at(x, "keep");
+  slots_[static_cast<size_t>(x.leaf() ? x.leaf()->place.slot : x.place().slot)].keep = true;
+}
+
+Tensor Tape::gradient(const Tensor& x) const {
+  const Slot& slot = slot_at(x, "gradient");
+  if (slot.leaf) return x.grad();
+  check(slot.keep, "tape: the gradient of ", x.shape(), " was not kept; call keep() before backward()");
+  return slot.grad.defined() ? slot.grad.reshape(x.shape()) : Tensor();
+}
+
+Tensor Tape::gradient_of_step(size_t i) const { return slots_[static_cast<size_t>(steps_.at(i).output)].grad; }
+
+const Tensor& Gradients::dy() const { return tape_.slots_[static_cast<size_t>(step_.output)].grad; }
+
+bool Gradients::wants(int i) const { return step_.inputs[static_cast<size_t>(i)] >= 0; }
+
+void Gradients::add(int i, Tensor dx) {
+  if (!wants(i)) return;
+  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(step_.inputs[static_cast<size_t>(i)])];
+  check(dx.elements() == slot.shape.elements() && dx.dtype() == slot.dtype, step_.op->name, ": gradient ",
+        dx.dtype(), " ", dx.shape(), " for input ", i, ", ", slot.dtype, " ", slot.shape);
+  if (!slot.leaf && !slot.grad.defined()) {
+    slot.grad = dx.reshape(slot.shape).detach();
+    return;
+  }
+  const Into sum = into(i);
+  if (sum.add) accumulate(sum.grad, dx);
+  else if (!DryRun::active()) sum.grad.copy_from(dx);
+}
+
+Gradients::Into Gradients::into(int i) {
+  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(step_.inputs[static_cast<size_t>(i)])];
+  Tensor& grad = slot.leaf ? slot.leaf->grad : slot.grad;
+  bool add = grad.defined();
+  if (slot.leaf) {
+    add = add && !slot.leaf->stale;
+    slot.leaf->stale = false;
+  }
+  if (!grad.defined()) grad = Tensor::empty(slot.shape, slot.dtype, slot.device);
+  else if (add && !slot.leaf && grad.shared()) grad = DryRun::active() ? Tensor::empty(slot.shape, slot.dtype) : grad.clone();
+  return {grad.reshape(slot.shape), add};
+}
+
+bool wants_gradient(Inputs inputs) {
+  const Tape* tape = Tape::recording();
+  return tape && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
+    return input.is_leaf() || input.place().tape != 0;
+  });
+}
+
+Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t macs) {
+  Observer::tell({*op, y, macs});
+  for (const Tensor& input : inputs) {
+    const uint64_t number = input.place().tape;
+    const auto is_its_tape = [&](const Tape* tape) { return tape && tape->number_ == number; };
+    if (number != 0 && std::none_of(living.begin(), living.end(), is_its_tape))
+      fail(op->name, ": input ", input.shape(), " is a value of a tape that has ended, its gradient can flow no ",
+           "more; keep the tape alive, or detach() the value");
+  }
+  Tape* tape = Tape::recording();
+  if (!tape) return y;
+  std::vector<int> slots;
+  for (const Tensor& input : inputs) slots.push_back(input.defined() ? tape->slot_of(input) : -1);
+  if (std::all_of(slots.begin(), slots.end(), [](int slot) { return slot < 0; })) return y;
+  check(!tape->read_, op->name, ": its tape was read already; a new step needs a new tape");
+  const int output = tape->new_slot(y, nullptr);
+  tape->steps_.push_back({op, Inside::path(), std::move(slots), output, std::move(backward)});
+  y.set_place({tape->number_, output});
+  return y;
+}
+
+}  // namespace tessera

@@ -1,0 +1,170 @@
+#include "engine/check/gradient_check.h"
+
+#include <tbb/task_arena.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/autograd/tape.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr uint64_t cotangent_seed = 0x7e55e7a;
+
+std::vector<Tensor> leaves(const OpCase& op_case, DType dtype) {
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : op_case.inputs) inputs.push_back(input.to(dtype).clone().require_grad());
+  return inputs;
+}
+
+Tensor backward(const OpCase::Function& function, const std::vector<Tensor>& inputs) {
+  Tape tape;
+  const Tensor y = function(inputs);
+  if (y.is_leaf() || y.place().tape == 0) fail("nothing was recorded");
+  tape.backward(y, random_tensor(y.shape(), cotangent_seed).to(y.dtype()));
+  return y.detach();
+}
+
+// sum of output * cotangent, in double.
+double weighed(const OpCase::Function& function, const std::vector<Tensor>& inputs, const Tensor& cotangent) {
+  const Tensor y = function(inputs);
+  double sum = 0;
+  for (int64_t i = 0; i < y.elements(); ++i) sum += y.data<double>()[i] * cotangent.data<double>()[i];
+  return sum;
+}
+
+// d weighed / d x by differences at +-h and +-2h: the error is of order h^4.
+Tensor numeric_gradient(const OpCase& op_case, std::vector<Tensor>& inputs, size_t which, const Tensor& cotangent) {
+  constexpr double h = 1e-3;
+  const Tensor& x = inputs[which];
+  Tensor gradient = Tensor::empty(x.shape(), DType::f64);
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    double& value = x.data<double>()[i];
+    const double start = value;
+    const auto at = [&](double moved) {
+      value = moved;
+      return weighed(op_case.function, inputs, cotangent);
+    };
+    const double near = at(start + h) - at(start - h), far = at(start + 2 * h) - at(start - 2 * h);
+    gradient.data<double>()[i] = (8 * near - far) / (12 * h);
+    value = start;
+  }
+  return gradient;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+class Poisoned {
+ public:
+  Poisoned() { poison_new_storage(true); }
+  ~Poisoned() { poison_new_storage(false); }
+};
+
+using Failures = std::vector<std::string>;
+
+void compare(const Run& run, const Run& reference, double tolerance, const std::string& what, Failures& failures) {
+  const auto one = [&](const Tensor& a, const Tensor& b, const std::string& which) {
+    const double error = relative_error(a, b);
+    if (!(error <= tolerance)) failures.push_back(what + ": " + which + " is off by " + std::to_string(error));
+  };
+  one(run.output, reference.output, "the output");
+  for (size_t i = 0; i < run.gradients.size(); ++i)
+    one(run.gradients[i], reference.gradients[i], "the gradient of input " + std::to_string(i));
+}
+
+void check_accumulation(const OpCase& op_case, const Run& once, Failures& failures) {
+  const Poisoned poisoned;
+  const std::vector<Tensor> inputs = leaves(op_case, DType::f64);
+  backward(op_case.function, inputs);
+  for (const Tensor& input : inputs) {
+    input.grad().fill(std::numeric_limits<double>::quiet_NaN());
+    input.zero_grad();
+  }
+  for (const double times : {1.0, 2.0}) {
+    backward(op_case.function, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor expected = once.gradients[i].clone();
+      for (int64_t k = 0; k < expected.elements(); ++k) expected.data<double>()[k] *= times;
+      if (!(relative_error(inputs[i].grad(), expected) <= 1e-12))
+        failures.push_back("backward " + std::to_string(static_cast<int>(times)) +
+                           " times leaves another gradient in input " + std::to_string(i) + " than it should add");
+    }
+  }
+}
+
+void check_types(const OpCase& op_case, const Run& reference, Failures& failures) {
+  compare(run_case(op_case, op_case.function, DType::f32), reference, op_case.f32_tolerance, "f32", failures);
+  OpCase rounded = op_case;
+  for (Tensor& input : rounded.inputs) input = input.to(DType::bf16).to(DType::f64);
+  compare(run_case(rounded, op_case.function, DType::bf16), run_case(rounded, op_case.function, DType::f64),
+          op_case.bf16_tolerance, "bf16", failures);
+}
+
+void check_threads(const OpCase& op_case, Failures& failures) {
+  const Run many = run_case(op_case, op_case.function, DType::f32);
+  tbb::task_arena alone(1);
+  const Run one = alone.execute([&] { return run_case(op_case, op_case.function, DType::f32); });
+  bool same = same_bits(one.output, many.output);
+  for (size_t i = 0; i < one.gradients.size(); ++i) same = same && same_bits(one.gradients[i], many.gradients[i]);
+  if (!same) failures.push_back("one thread and many give different bits");
+}
+
+}  // namespace
+
+double relative_error(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined() || a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+  const std::vector<double> x = a.values(), y = b.values();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    const double d = std::abs(x[i] - y[i]);
+    if (!(d <= difference)) difference = std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+  }
+  for (const double value : y)
+    if (std::isfinite(value)) size = std::max(size, std::abs(value));
+  return difference == 0 ? 0 : difference / std::max(size, std::numeric_limits<double>::min());
+}
+
+Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype) {
+  const std::vector<Tensor> inputs = leaves(op_case, dtype);
+  Run run{backward(function, inputs), {}};
+  for (const Tensor& input : inputs)
+    run.gradients.push_back(input.grad().defined() ? input.grad() : Tensor::zeros(input.shape(), dtype));
+  return run;
+}
+
+double gradient_error(const OpCase& op_case) {
+  const Run run = run_case(op_case, op_case.function, DType::f64);
+  const Tensor cotangent = random_tensor(run.output.shape(), cotangent_seed);
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : op_case.inputs) inputs.push_back(input.clone());
+  double worst = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    worst = std::max(worst, relative_error(run.gradients[i], numeric_gradient(op_case, inputs, i, cotangent)));
+  return worst;
+}
+
+std::vector<std::string> check_case(const OpCase& op_case) {
+  Failures failures;
+  const double error = gradient_error(op_case);
+  if (!(error <= op_case.tolerance)) {
+    std::ostringstream text;
+    text << "the gradient is off by " << error << " from central differences";
+    failures.push_back(text.str());
+  }
+  const Run reference = run_case(op_case, op_case.function, DType::f64);
+  check_accumulation(op_case, reference, failures);
+  check_types(op_case, reference, failures);
+  if (op_case.plain)
+    compare(run_case(op_case, op_case.plain, DType::f64), reference, 1e-12, "the plain twin", failures);
+  check_threads(op_case, failures);
+  return failures;
+}
+
+}  // namespace tessera

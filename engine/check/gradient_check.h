@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/check/op_case.h"
+
+namespace tessera {
+
+// The largest |a - b| over the largest |b|; 0 if both are zero throughout, infinite where a is not finite
+// but b is, or the shapes differ.
+double relative_error(const Tensor& a, const Tensor& b);
+
+// An output and the gradient of every input under a fixed random cotangent.
+struct Run {
+  Tensor output;
+  std::vector<Tensor> gradients;
+};
+
+// Runs `function` on copies of the case's inputs, converted to `dtype`.
+Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype);
+
+// The largest relative error, over the inputs, of the gradients in double against central differences of
+// fourth order of the function weighed by a random cotangent (a plain sum would hide errors: a softmax's
+// sum is constant).
+double gradient_error(const OpCase& op_case);
+
+// Everything that a case is checked for; each failure is a sentence, none is success:
+// the gradient; that gradients add to what is there and write all they should (buffers are poisoned with
+// NaN); f32 and bf16 against f64; the plain twin in value and gradient; one thread against many, bit by bit.
+std::vector<std::string> check_case(const OpCase& op_case);
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+#include "engine/core/device.h"
+
+#include <ostream>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+std::string_view name(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+
+Device parse_device(std::string_view text) {
+  if (text == "cpu") return Device::cpu;
+  if (text == "cuda") return Device::cuda;
+  fail("device: unknown '", text, "'; there are cpu and cuda");
+}
+
+std::ostream& operator<<(std::ostream& out, Device device) { return out << name(device); }
+
+void require(Device device) {
+#ifndef TESSERA_CUDA
+  check(device == Device::cpu, "device: this build has no CUDA; build with -DTESSERA_CUDA=ON where the CUDA ",
+        "toolkit is installed, or use --device cpu");
+#endif
+}
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+
+// Marks the scalar maths that CPU loops and CUDA kernels share.
+#ifdef __CUDACC__
+#define TESSERA_HD __host__ __device__
+#else
+#define TESSERA_HD
+#endif
+
+namespace tessera {
+
+enum class Device : uint8_t { cpu, cuda };
+
+// The device as a type: kernels are members of a template over it (see dispatch.h).
+struct Cpu {};
+struct Cuda {};
+
+std::string_view name(Device device);       // "cpu", "cuda"
+Device parse_device(std::string_view text); // the inverse; fails on any other text
+std::ostream& operator<<(std::ostream& out, Device device);
+
+// Fails with the way on where this build or this machine has no such device.
+void require(Device device);
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+#include <type_traits>
+
+#include "engine/core/device.h"
+
+namespace tessera {
+
+// What a tensor holds: floating types, and i64, u8 for labels and pixels.
+enum class DType : uint8_t { f32, f64, bf16, i64, u8 };
+
+// bfloat16: the upper half of a float. Stored only; arithmetic runs in float.
+struct bf16 {
+  uint16_t bits = 0;
+
+  bf16() = default;
+  // Rounds to nearest, halves to even; a NaN stays a NaN.
+  TESSERA_HD explicit bf16(float value) {
+    const uint32_t u = std::bit_cast<uint32_t>(value);
+    const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+    bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  }
+  TESSERA_HD operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+// The type in which a T is computed and summed: float for float and bf16, double for double.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+template <class T>
+inline constexpr DType dtype_of = [] {
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  else if constexpr (std::is_same_v<T, double>) return DType::f64;
+  else if constexpr (std::is_same_v<T, bf16>) return DType::bf16;
+  else if constexpr (std::is_same_v<T, int64_t>) return DType::i64;
+  else {
+    static_assert(std::is_same_v<T, uint8_t>, "tensors hold float, double, bf16, int64_t or uint8_t");
+    return DType::u8;
+  }
+}();
+
+size_t size_of(DType dtype);                    // bytes an element
+std::string_view name(DType dtype);             // "f32"
+DType parse_dtype(std::string_view text);       // the inverse of name(); fails on any other text
+inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+}  // namespace tessera

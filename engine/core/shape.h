@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+
+namespace tessera {
+
+// The sizes of a tensor's axes, outermost first; at most 8 axes. [] is a scalar of one element.
+class Shape {
+ public:
+  static constexpr int max_rank = 8;
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+  explicit Shape(std::span<const int64_t> sizes);
+
+  int rank() const { return rank_; }
+  // The size of axis i; a negative i counts from the back (-1 is the last). Fails out of range.
+  int64_t operator[](int i) const { return sizes_[static_cast<size_t>(axis(i))]; }
+  // i made non-negative; fails out of range.
+  int axis(int i) const;
+  // The product of all sizes; 1 for a scalar.
+  int64_t elements() const;
+  // The product of the sizes of axes [first, last).
+  int64_t elements(int first, int last) const;
+
+  // A copy with axis i of another size, without it, or with a new axis of `size` before position i.
+  Shape with(int i, int64_t size) const;
+  Shape without(int i) const;
+  Shape inserted(int i, int64_t size) const;
+
+  const int64_t* begin() const { return sizes_.data(); }
+  const int64_t* end() const { return sizes_.data() + rank_; }
+  bool operator==(const Shape& other) const;
+  std::string text() const;  // "[32, 65, 192]"
+
+ private:
+  std::array<int64_t, max_rank> sizes_{};
+  int rank_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+// The shape that a and b broadcast to, as NumPy does: aligned at the last axis, a size of 1 stretches.
+// Fails in the name of `op` where they do not.
+Shape broadcast(const Shape& a, const Shape& b, const char* op);
+
+}  // namespace tessera

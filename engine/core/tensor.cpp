@@ -1,0 +1,218 @@
+#include "engine/core/tensor.h"
+
+#include <cstring>
+
+#include "engine/core/error.h"
+#include "engine/core/memory.h"
+
+namespace tessera {
+
+namespace {
+
+// f.operator()<T>() for the C++ type of any dtype.
+template <class F>
+decltype(auto) with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32: return f.template operator()<float>();
+    case DType::f64: return f.template operator()<double>();
+    case DType::bf16: return f.template operator()<bf16>();
+    case DType::i64: return f.template operator()<int64_t>();
+    case DType::u8: return f.template operator()<uint8_t>();
+  }
+  fail("dtype: not one of the five");
+}
+
+template <class To, class From>
+To converted(From value) {
+  if constexpr (std::is_same_v<To, bf16>) return bf16(static_cast<float>(value));
+  else return static_cast<To>(value);
+}
+
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+#ifdef TESSERA_CUDA
+  if (to_device == Device::cuda && from_device == Device::cuda) return Memory<Cuda>::copy(to, from, bytes);
+  if (to_device == Device::cuda) return Memory<Cuda>::from_host(to, from, bytes);
+  if (from_device == Device::cuda) return Memory<Cuda>::to_host(to, from, bytes);
+#endif
+  check(to_device == Device::cpu && from_device == Device::cpu, "tensor: no copy to ", to_device);
+  Memory<Cpu>::copy(to, from, bytes);
+}
+
+template <class To>
+std::vector<To> host_values(const Tensor& tensor) {
+  check(tensor.defined(), "tensor: values of an undefined tensor");
+  const Tensor host = tensor.to(Device::cpu);
+  return with_type(tensor.dtype(), [&]<class T>() {
+    const T* data = host.data<T>();
+    std::vector<To> values(static_cast<size_t>(host.elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = converted<To>(data[i]);
+    return values;
+  });
+}
+
+template <class From>
+Tensor from_host(std::span<const From> values, const Shape& shape, DType dtype) {
+  Tensor tensor = Tensor::empty(shape, dtype);
+  if (static_cast<int64_t>(values.size()) != shape.elements())
+    fail("tensor: ", values.size(), " values for the shape ", shape, ", which has ", shape.elements());
+  with_type(dtype, [&]<class T>() {
+    for (size_t i = 0; i < values.size(); ++i) tensor.data<T>()[i] = converted<T>(values[i]);
+  });
+  return tensor;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.storage_ = std::make_shared<Storage>(device, tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
+#ifdef TESSERA_CUDA
+  if (device == Device::cuda) {
+    Memory<Cuda>::zero(tensor.raw(), tensor.bytes());
+    return tensor;
+  }
+#endif
+  Memory<Cpu>::zero(tensor.raw(), tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
+  tensor.fill(value);
+  return tensor;
+}
+
+Tensor Tensor::from(std::span<const double> values, const Shape& shape, DType dtype) {
+  return from_host(values, shape, dtype);
+}
+
+Tensor Tensor::from(std::initializer_list<double> values, const Shape& shape, DType dtype) {
+  return from(std::span(values.begin(), values.size()), shape, dtype);
+}
+
+Tensor Tensor::from(std::span<const int64_t> values, const Shape& shape) {
+  return from_host(values, shape, DType::i64);
+}
+
+void* Tensor::raw() const {
+  check(defined(), "tensor: data of an undefined tensor");
+  return static_cast<std::byte*>(storage_->data()) + offset_;
+}
+
+void Tensor::expect_type(DType dtype) const {
+  check(dtype == dtype_, "tensor: ", shape_, " holds ", dtype_, ", read as ", dtype);
+}
+
+double Tensor::item() const {
+  check(elements() == 1, "tensor: item() of ", shape_, ", which has ", elements(), " elements");
+  return values().front();
+}
+
+std::vector<double> Tensor::values() const { return host_values<double>(*this); }
+
+std::vector<int64_t> Tensor::integers() const {
+  check(!is_float(dtype_), "tensor: integers() of ", dtype_, " values");
+  return host_values<int64_t>(*this);
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  check(shape.elements() == elements(), "reshape: ", shape_, " to ", shape, ": ", elements(),
+        " elements against ", shape.elements());
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::reshape(std::initializer_list<int64_t> sizes) const {
+  std::vector<int64_t> wanted(sizes);
+  int64_t known = 1, *open = nullptr;
+  for (int64_t& size : wanted) {
+    check(size >= 0 || (size == -1 && open == nullptr), "reshape: only one size may be -1");
+    if (size == -1) open = &size;
+    else known *= size;
+  }
+  if (open != nullptr) *open = known == 0 ? 0 : elements() / known;
+  return reshape(Shape(std::span<const int64_t>(wanted)));
+}
+
+Tensor Tensor::rows(int64_t first, int64_t count) const {
+  check(rank() > 0 && first >= 0 && count >= 0 && first + count <= dim(0), "rows: ", first, " to ",
+        first + count, " of ", shape_);
+  Tensor view = detach();
+  view.shape_ = shape_.with(0, count);
+  view.offset_ += static_cast<size_t>(first * shape_.elements(1, rank())) * size_of(dtype_);
+  return view;
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy = empty(shape_, dtype_, device());
+  copy.copy_from(*this);
+  return copy;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return detach();
+  check(device() == Device::cpu, "tensor: conversion of ", dtype_, " to ", dtype, " runs on the cpu");
+  Tensor result = empty(shape_, dtype);
+  with_type(dtype_, [&]<class From>() {
+    with_type(dtype, [&]<class To>() {
+      const From* from = data<From>();
+      To* to = result.data<To>();
+      for (int64_t i = 0; i < elements(); ++i) to[i] = converted<To>(from[i]);
+    });
+  });
+  return result;
+}
+
+Tensor Tensor::to(Device device) const {
+  if (device == this->device()) return detach();
+  Tensor copy = empty(shape_, dtype_, device);
+  copy_bytes(copy.raw(), device, raw(), this->device(), bytes());
+  return copy;
+}
+
+void Tensor::copy_from(const Tensor& other) const {
+  check(elements() == other.elements() && dtype_ == other.dtype_, "tensor: copy of ", other.dtype_, " ",
+        other.shape_, " into ", dtype_, " ", shape_);
+  copy_bytes(raw(), device(), other.raw(), other.device(), bytes());
+}
+
+void Tensor::fill(double value) const {
+  if (device() != Device::cpu) return copy_from(full(shape_, value, dtype_).to(device()));
+  with_type(dtype_, [&]<class T>() {
+    T* to = data<T>();
+    std::fill_n(to, elements(), converted<T>(value));
+  });
+}
+
+Tensor& Tensor::require_grad() {
+  check(defined() && is_float(dtype_), "tensor: only floating values have a gradient, this one holds ", dtype_);
+  check(place_.tape == 0, "tensor: a recorded value has its gradient on the tape; detach() it to make a leaf");
+  if (!leaf_) leaf_ = std::make_shared<Leaf>();
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  if (!leaf_ || leaf_->stale || !leaf_->grad.defined()) return {};
+  return leaf_->grad.reshape(shape_);
+}
+
+void Tensor::zero_grad() const {
+  if (leaf_) leaf_->stale = true;
+}
+
+Tensor Tensor::detach() const {
+  Tensor constant = *this;
+  constant.place_ = {};
+  constant.leaf_.reset();
+  return constant;
+}
+
+}  // namespace tessera

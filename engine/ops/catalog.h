@@ -1,0 +1,78 @@
+#pragma once
+
+// The page of all gradients. Every op that can be recorded stands here once, with the formula of its output
+// and of its input gradients (dx is dL/dx; sums run over the broadcast or repeated axes). tessera gradcheck
+// walks this list, the inspector prints it, and the tests demand an OpCase for each entry.
+
+#include "engine/autograd/op.h"
+
+namespace tessera {
+
+inline constexpr Op catalog[] = {
+    // elementwise.h: broadcasting; sum_to(g, shape) undoes it
+    {"add", "y = a + b", "da = dy; db = dy"},
+    {"subtract", "y = a - b", "da = dy; db = -dy"},
+    {"multiply", "y = a * b", "da = dy * b; db = dy * a"},
+    {"divide", "y = a / b", "da = dy / b; db = -dy * y / b"},
+    {"scale", "y = c * x", "dx = c * dy"},
+    {"add_scalar", "y = x + c", "dx = dy"},
+    {"exp", "y = exp(x)", "dx = dy * y"},
+    {"log", "y = log(x)", "dx = dy / x"},
+    {"sqrt", "y = sqrt(x)", "dx = dy / (2 y)"},
+    {"square", "y = x^2", "dx = 2 x * dy"},
+    {"absolute", "y = |x|", "dx = sign(x) * dy"},
+    // activations.h
+    {"relu", "y = max(x, 0)", "dx = dy where x > 0, else 0"},
+    {"gelu", "y = x Phi(x), Phi the normal distribution (erf)", "dx = dy * (Phi(x) + x phi(x))"},
+    {"gelu_tanh", "y = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3)",
+     "dx = dy * ((1 + tanh u)/2 + x/2 (1 - tanh^2 u) u')"},
+    {"silu", "y = x s(x), s = sigmoid", "dx = dy * (s(x) + y (1 - s(x)))"},
+    {"sigmoid", "y = 1 / (1 + exp(-x))", "dx = dy * y (1 - y)"},
+    {"log_sigmoid", "y = -log(1 + exp(-x))", "dx = dy * sigmoid(-x)"},
+    {"tanh", "y = tanh(x)", "dx = dy * (1 - y^2)"},
+    // reduce.h
+    {"sum", "y = sum of x over the axes", "dx = dy, stretched over the axes"},
+    {"mean", "y = sum of x over the axes / count", "dx = dy / count, stretched over the axes"},
+    // shape.h
+    {"broadcast_to", "y = x, stretched to a shape", "dx = sum of dy over the stretched axes"},
+    {"permute", "y = x with its axes in another order", "dx = dy with the order undone"},
+    {"concat", "y = the inputs one after another along an axis", "dx_i = its slice of dy"},
+    {"slice", "y = x[first : first + count] along an axis", "dx = dy in place, 0 elsewhere"},
+    {"gather", "y_i = x[index_i] along axis 0", "dx[r] = sum of dy_i over index_i = r"},
+    // matmul.h
+    {"matmul", "y = a b, batched over leading axes", "da = dy b^T; db = a^T dy"},
+    {"linear", "y = f(x W^T + b), f the identity or an activation",
+     "dz = dy f'(z); dx = dz W; dW = dz^T x; db = sum of dz over the rows"},
+    // norm.h
+    {"layer_norm", "y = h * weight + bias, h = (x - mean) / sqrt(var + eps)",
+     "g = dy * weight; dx = (g - mean(g) - h mean(g h)) / sqrt(var + eps); dweight = sum dy h; dbias = sum dy"},
+    // softmax.h
+    {"softmax", "y_j = exp(x_j) / sum_k exp(x_k)", "dx = y (dy - sum_k dy_k y_k)"},
+    {"log_softmax", "y_j = x_j - log sum_k exp(x_k)", "dx = dy - exp(y) sum_k dy_k"},
+    // loss.h
+    {"cross_entropy", "y = mean over rows of -sum_k t_k log_softmax(x)_k",
+     "dx = dy (softmax(x) sum_k t_k - t) / rows"},
+    // patches.h
+    {"patches", "y = the image cut into P x P patches, each flattened as (c, p1, p2)",
+     "dx = dy put back in its place"},
+    {"shifted_copies", "y = [x, x moved by each direction], zero outside", "dx = sum of the copies moved back"},
+    // dropout.h
+    {"dropout", "y = x m / (1 - p), m = 1 with probability 1 - p, a draw an element", "dx = dy m / (1 - p)"},
+    {"drop_path", "y = x + f m / (1 - p), m = 1 with probability 1 - p, a draw an image",
+     "dx = dy; df = dy m / (1 - p)"},
+    // attention.h
+    {"attention",
+     "s = mask(decay + bias + prior * scale * q k^T); P = softmax(s); y = P v",
+     "dv = P^T dy; ds = P (dy v^T - rowsum(dy y)); back through the terms; dq = ds k, dk = ds^T q"},
+    {"content_decay", "y_ij = -|alpha d_ij (g_i + g_j) / 2|, g the gates, d the distance (or 1)",
+     "dg_i = sum_j of -sign(...) alpha d_ij / 2 (dy_ij + dy_ji)"},
+    {"mask_diagonal", "y_ij = x_ij, -inf (or a given value) where i = j", "dx = dy, 0 where i = j"},
+};
+
+consteval OpName::OpName(const char* name) : op_(nullptr) {
+  for (const Op& op : catalog)
+    if (op.name == name) op_ = &op;
+  if (op_ == nullptr) throw "this op is not in engine/ops/catalog.h";
+}
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+#include <cmath>
+#include <vector>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/ops/norm_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t rows_a_chunk = 64;
+
+template <class T>
+struct Moments {
+  T mean, rstd;
+};
+
+template <class T>
+Moments<Wide<T>> moments(const T* x, int64_t width, double eps) {
+  Wide<T> sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < width; ++j) sum += Wide<T>(x[j]);
+  const Wide<T> mean = sum / Wide<T>(width);
+#pragma omp simd reduction(+ : squares)
+  for (int64_t j = 0; j < width; ++j) {
+    const Wide<T> centred = Wide<T>(x[j]) - mean;
+    squares += centred * centred;
+  }
+  return {mean, 1 / std::sqrt(squares / Wide<T>(width) + Wide<T>(eps))};
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void LayerNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
+                                    double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+  parallel_for(rows, rows_a_chunk, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* row = x + i * width;
+      T* out = y + i * width;
+      const auto [m, r] = moments(row, width, eps);
+      mean[i] = m;
+      rstd[i] = r;
+#pragma omp simd
+      for (int64_t j = 0; j < width; ++j)
+        out[j] = T((Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
+    }
+  });
+}
+
+template <>
+template <class T>
+void LayerNormKernels<Cpu>::backward(int64_t rows, int64_t width, const T* dy, const T* x, const T* weight,
+                                     const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, T* dweight,
+                                     bool add_dweight, T* dbias, bool add_dbias) {
+  using W = Wide<T>;
+  const int64_t chunks = (rows + rows_a_chunk - 1) / rows_a_chunk;
+  std::vector<W> sums(static_cast<size_t>(chunks * 2 * width), W(0));  // dweight, dbias of each chunk
+  parallel_for(rows, rows_a_chunk, [=, &sums](int64_t begin, int64_t end) {
+    W* weight_sum = sums.data() + begin / rows_a_chunk * 2 * width;
+    W* bias_sum = weight_sum + width;
+    for (int64_t i = begin; i < end; ++i) {
+      const T *dy_row = dy + i * width, *x_row = x + i * width;
+      const W m = mean[i], r = rstd[i];
+      W g_sum = 0, gh_sum = 0;  // of g = dy * weight, and of g h
+#pragma omp simd reduction(+ : g_sum, gh_sum)
+      for (int64_t j = 0; j < width; ++j) {
+        const W h = (W(x_row[j]) - m) * r, d = W(dy_row[j]), g = d * W(weight[j]);
+        g_sum += g;
+        gh_sum += g * h;
+        weight_sum[j] += d * h;
+        bias_sum[j] += d;
+      }
+      if (!dx) continue;
+      const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
+      T* dx_row = dx + i * width;
+      const W keep = add_dx ? W(1) : W(0);
+#pragma omp simd
+      for (int64_t j = 0; j < width; ++j) {
+        const W h = (W(x_row[j]) - m) * r;
+        const W d = (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
+        dx_row[j] = T(keep != 0 ? W(dx_row[j]) + d : d);
+      }
+    }
+  });
+  const auto total = [&](T* out, bool add, int64_t offset) {
+    if (!out) return;
+    for (int64_t j = 0; j < width; ++j) {
+      W sum = add ? W(out[j]) : W(0);
+      for (int64_t c = 0; c < chunks; ++c) sum += sums[static_cast<size_t>((2 * c + offset) * width + j)];
+      out[j] = T(sum);
+    }
+  };
+  total(dweight, add_dweight, 0);
+  total(dbias, add_dbias, 1);
+}
+
+TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::backward)
+
+}  // namespace tessera
