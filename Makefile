@@ -1,0 +1,69 @@
+# The everyday commands; CMake does the work. `make` alone lists them.
+
+BUILD   ?= build
+JOBS    ?= $(shell nproc)
+PREFIX  ?= /usr/local
+WERROR  ?= OFF
+SHELL   := /bin/bash
+
+PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
+           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev libjpeg62-turbo-dev libbenchmark-dev
+LINTERS  = clang-format clang-tidy
+LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+CONFIGURE = cmake -G Ninja -S . -DTESSERA_WERROR=$(WERROR) $(LAUNCHER) $(CMAKE_ARGS)
+CTEST    = ctest --output-on-failure -j $(JOBS)
+FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
+SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
+
+.PHONY: help deps configure build test demo bench format lint asan tsan gpu-check install clean
+.DEFAULT_GOAL := help
+
+help: ## list these commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 18
+
+deps: ## install what is missing of the Debian packages that the build needs
+	@.ci/deps $(PACKAGES)
+
+configure: deps
+	@$(CONFIGURE) -B $(BUILD)
+
+build: configure ## build everything; the program is build/tessera
+	cmake --build $(BUILD) -j $(JOBS)
+
+test: build ## run all tests
+	@cd $(BUILD) && $(CTEST); status=$$?; $(CURDIR)/.ci/skips Testing/Temporary/LastTest.log; exit $$status
+
+demo: build ## train SL-ViT on the built-in shapes, about 90 seconds on two cores
+	$(BUILD)/tessera train --recipe demo
+
+bench: build ## measure kernels and a training step against this machine's GEMM peak
+	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
+	$(BUILD)/tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128
+
+format: ## rewrite the sources in the project's format
+	@.ci/deps clang-format
+	clang-format -i $(FILES)
+
+lint: configure ## check the format and run clang-tidy
+	@.ci/deps $(LINTERS)
+	clang-format --dry-run -Werror $(FILES)
+	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p $(BUILD)
+
+asan: deps ## run the tests under the address and undefined-behaviour sanitizers
+	@$(CONFIGURE) -B build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
+	cmake --build build-asan -j $(JOBS)
+	cd build-asan && $(CTEST)
+
+tsan: deps ## run the tests under the thread sanitizer
+	@$(CONFIGURE) -B build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=thread
+	cmake --build build-tsan -j $(JOBS)
+	cd build-tsan && $(CTEST)
+
+gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU
+	@.ci/gpu-check $(JOBS)
+
+install: build ## install program, libraries and package below PREFIX (/usr/local)
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## remove what these commands built
+	rm -rf $(BUILD) build-asan build-tsan build-cuda

@@ -1,0 +1,189 @@
+#include "tests/house/layering.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+namespace tessera::house {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+const Names whole_engine = {"engine/core", "engine/autograd", "engine/ops",
+                            "engine/nn",   "engine/optim",    "engine/io"};
+
+Names operator+(Names a, const Names& b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+// Each layer and those that it may include besides itself.
+const std::map<std::string, Names, std::less<>> layers = {
+    {"engine/core", {}},
+    {"engine/autograd", {"engine/core"}},
+    {"engine/ops", {"engine/core", "engine/autograd"}},
+    {"engine/nn", {"engine/core", "engine/autograd", "engine/ops"}},
+    {"engine/optim", {"engine/core", "engine/autograd", "engine/ops", "engine/nn"}},
+    {"engine/io", {"engine/core"}},
+    {"engine/cuda", {"engine/core"}},
+    {"engine/check", {"engine/core", "engine/autograd", "engine/ops"}},
+    {"models", whole_engine},
+    {"data", {"engine/core"}},
+    {"apps", whole_engine + Names{"engine/check", "models", "data"}},
+};
+
+struct Include {
+  std::ptrdiff_t line;
+  std::string path;
+  bool quoted;
+};
+
+// "engine/ops" of "engine/ops/norm.cpp", "models" of "models/parts/mlp.h", "" of "<vector>".
+std::string layer_of(std::string_view path) {
+  const size_t first = path.find('/');
+  if (first == path.npos) return "";
+  const std::string_view top = path.substr(0, first);
+  if (top == "models" || top == "data" || top == "apps" || top == "tests") return std::string(top);
+  if (top != "engine") return "";
+  return std::string(path.substr(0, path.find('/', first + 1)));
+}
+
+bool ends_with_any(std::string_view path, std::initializer_list<std::string_view> ends) {
+  return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+bool starts_with_any(std::string_view path, std::initializer_list<std::string_view> starts) {
+  return std::ranges::any_of(starts, [&](std::string_view start) { return path.starts_with(start); });
+}
+
+bool holds_kernels(std::string_view path) {
+  return ends_with_any(path, {"_kernels.h", "_cpu.cpp", "_cuda.cu"});
+}
+
+bool is_cuda_file(std::string_view path) {
+  return path.ends_with("_cuda.cu") || path.starts_with("engine/cuda/");
+}
+
+std::vector<Include> includes_of(const Source& source) {
+  static const std::regex pattern(R"(^\s*#\s*include\s*(["<])([^">]+)[">])");
+  std::vector<Include> found;
+  std::istringstream lines(source.text);
+  std::string line;
+  for (std::ptrdiff_t number = 1; std::getline(lines, line); ++number)
+    if (std::smatch match; std::regex_search(line, match, pattern))
+      found.push_back({number, match[2], match[1] == "\""});
+  return found;
+}
+
+// Why `file` may not include `include`, or nothing.
+std::optional<std::string> objection(const std::string& file, const Include& include) {
+  const std::string from = layer_of(file), to = layer_of(include.path);
+  if (include.quoted && to.empty()) return "not a path from the repo root";
+  if (holds_kernels(file) && include.path == "engine/core/tensor.h")
+    return "files with kernels know no Tensor";
+  const bool cuda_header =
+      to == "engine/cuda" || starts_with_any(include.path, {"cuda", "cublas", "cub/", "nccl"});
+  if (cuda_header) {
+    if (is_cuda_file(file)) return std::nullopt;
+    return "CUDA is for _cuda.cu files and engine/cuda";
+  }
+  if (to.empty()) {
+    const bool lean = from.starts_with("engine/") || from == "models";
+    if (lean && starts_with_any(include.path, {"fmt/", "CLI/", "stb", "zlib.h", "jpeglib.h", "turbojpeg.h",
+                                               "matio.h", "archive", "curl/", "doctest/", "benchmark/"}))
+      return "engine and models need OpenBLAS, oneTBB and nlohmann/json alone";
+    return std::nullopt;
+  }
+  if (to == from || layers.at(from).contains(to)) return std::nullopt;
+  return from + " may not see " + to;
+}
+
+// The line of the first word "Tensor" outside a comment, or 0.
+std::ptrdiff_t line_with_tensor(const std::string& text) {
+  static const std::regex comment(R"(//[^\n]*)"), word(R"(\bTensor\b)");
+  const std::string code = std::regex_replace(text, comment, "");
+  std::smatch match;
+  if (!std::regex_search(code, match, word)) return 0;
+  return 1 + std::count(code.begin(), code.begin() + match.position(), '\n');
+}
+
+bool is_source(const fs::path& path) {
+  static const Names extensions = {".h", ".cpp", ".cu", ".cuh"};
+  return extensions.contains(path.extension().string());
+}
+
+// Build and run folders and the compile database are git-ignored; see .gitignore.
+bool is_ignored(std::string_view entry) {
+  return starts_with_any(entry, {".", "build"}) || entry == "runs" || entry == "compile_commands.json";
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::vector<Source> read_sources(const fs::path& root) {
+  std::vector<Source> sources;
+  for (const char* top : {"engine", "models", "data", "apps"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top))
+      if (entry.is_regular_file() && is_source(entry.path()))
+        sources.push_back({fs::relative(entry.path(), root).generic_string(), read_text(entry.path())});
+  }
+  return sources;
+}
+
+std::vector<std::string> layer_breaches(std::span<const Source> sources) {
+  std::vector<std::string> breaches;
+  for (const Source& source : sources) {
+    if (!layers.contains(layer_of(source.path))) {
+      breaches.push_back(source.path + ": in no folder of the design");
+      continue;
+    }
+    for (const Include& include : includes_of(source))
+      if (const auto why = objection(source.path, include))
+        breaches.push_back(source.path + ":" + std::to_string(include.line) + ": includes " + include.path +
+                           " (" + *why + ")");
+    if (holds_kernels(source.path))
+      if (const auto line = line_with_tensor(source.text))
+        breaches.push_back(source.path + ":" + std::to_string(line) +
+                           ": names Tensor (files with kernels know none)");
+  }
+  return breaches;
+}
+
+std::vector<std::string> stray_entries(const fs::path& root) {
+  static const Names design = {"CMakeLists.txt", "Makefile", "README.md", "LICENSE", "engine",
+                               "models",         "data",     "apps",      "tests"};
+  std::vector<std::string> strays;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_ignored(name) && !design.contains(name)) strays.push_back(name);
+  }
+  return strays;
+}
+
+std::vector<std::string> large_files(const fs::path& root, std::uintmax_t limit) {
+  std::vector<std::string> large;
+  for (const auto& top : fs::directory_iterator(root)) {
+    if (is_ignored(top.path().filename().string()) || !top.is_directory()) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(top.path()))
+      if (entry.is_regular_file() && entry.file_size() > limit)
+        large.push_back(fs::relative(entry.path(), root).generic_string());
+  }
+  return large;
+}
+
+}  // namespace tessera::house
