@@ -95,7 +95,7 @@ class Pool {
     Memory<Cpu>::release(block, bytes);
   }
 
-  Device device_;
+  [[maybe_unused]] Device device_;  // read where there is CUDA
   std::mutex mutex_;
   std::multimap<size_t, void*> waiting_;
   MemoryStats stats_;

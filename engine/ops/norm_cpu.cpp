@@ -40,9 +40,8 @@ void LayerNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, con
     for (int64_t i = begin; i < end; ++i) {
       const T* row = x + i * width;
       T* out = y + i * width;
-      const auto [m, r] = moments(row, width, eps);
-      mean[i] = m;
-      rstd[i] = r;
+      const auto stats = moments(row, width, eps);
+      const auto m = mean[i] = stats.mean, r = rstd[i] = stats.rstd;
 #pragma omp simd
       for (int64_t j = 0; j < width; ++j)
         out[j] = T((Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
