@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "engine/nn/scope.h"
+#include "engine/ops/activations.h"
+
+namespace tessera {
+
+// y = f(x W^T + b), f the identity or an activation. weight [out, in], bias [out].
+struct Linear {
+  struct Options {
+    bool bias = true;
+    Init weight_init = xavier_normal();
+    Init bias_init = constant(0);
+  };
+
+  Linear() = default;
+  Linear(const Scope& scope, int64_t in, int64_t out, const Options& options);
+  Linear(const Scope& scope, int64_t in, int64_t out) : Linear(scope, in, out, Options()) {}
+
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;  // [..., in] -> [..., out]
+
+  Tensor weight, bias;  // no bias: undefined
+  std::string path;
+};
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+struct Parameter {
+  std::string name;  // as in the checkpoint: "blocks.0.attn.qkv.weight"
+  Tensor value;
+  bool trainable;    // else a buffer: saved, never stepped
+};
+
+// Every parameter and buffer of a model, in the order in which they were made. Only a Scope adds to it.
+class Parameters {
+ public:
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  size_t size() const { return all_.size(); }
+
+  const Tensor* find(std::string_view name) const;  // null where there is none
+  int64_t trainable_count() const;                  // learned numbers
+  NamedTensors state() const;                       // names and values, buffers too
+
+  // Copies the numbers of `state` in, converting the type. Whatever is missing, unknown or of another shape
+  // is said in one error that lists all of it; then nothing has changed. `where` names the source.
+  void load(std::span<const std::pair<std::string, Tensor>> state, const std::string& where) const;
+
+  void zero_grad() const;
+
+ private:
+  friend class Scope;
+  void add(std::string name, Tensor value, bool trainable);
+
+  std::vector<Parameter> all_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace tessera

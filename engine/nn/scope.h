@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/core/random.h"
+#include "engine/nn/init.h"
+#include "engine/nn/parameters.h"
+
+namespace tessera {
+
+// Where in the model a module is made: it names each parameter there, and is the only way to get one, so
+// that none escapes the optimizer or the checkpoint.
+//
+//   Linear fc1(scope / "fc1", dim, hidden);     // blocks.0.mlp.fc1.weight, .bias
+class Scope {
+ public:
+  Scope(Parameters& parameters, uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu)
+      : parameters_(&parameters), random_(seed), dtype_(dtype), device_(device) {}
+
+  Scope operator/(std::string_view name) const;
+  Scope operator/(int64_t index) const { return *this / std::to_string(index); }
+
+  // A trainable leaf, drawn from a stream that depends on the seed and its name alone.
+  Tensor parameter(std::string_view name, const Shape& shape, const Init& init) const;
+  // A tensor that is saved with the model but not trained.
+  Tensor buffer(std::string_view name, const Shape& shape, const Init& init) const;
+
+  const std::string& path() const { return path_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+
+ private:
+  Tensor make(std::string_view name, const Shape& shape, const Init& init, bool trainable) const;
+  std::string joined(std::string_view name) const;
+
+  Parameters* parameters_;
+  Random random_;
+  DType dtype_;
+  Device device_;
+  std::string path_;
+};
+
+}  // namespace tessera

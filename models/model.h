@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/io/json.h"
+#include "engine/nn/parameters.h"
+#include "engine/nn/pass.h"
+
+namespace tessera {
+
+// A model of any architecture, as a trainer sees it.
+struct Model {
+  Json config;            // as given; reference/README.md lists the keys
+  Parameters parameters;  // all of its weights and buffers
+  // Images [B, C, H, W] -> logits [B, K].
+  std::function<Tensor(const Tensor& images, Pass& pass)> logits;
+
+  int64_t image_size() const;
+  int64_t in_channels() const;
+  int64_t num_classes() const;
+};
+
+struct BuildOptions {
+  uint64_t seed = 0;  // of the initial weights
+  DType dtype = DType::f32;
+  Device device = Device::cpu;
+};
+
+// The model that `config` describes ("arch" names it), with fresh weights as its paper draws them. Fails for
+// an unknown architecture or key, a missing one, or a combination that makes no sense, saying why.
+Model build(const Json& config, const BuildOptions& options = {});
+
+// The architectures that build() knows.
+std::vector<std::string> architectures();
+
+struct Cost {
+  int64_t parameters = 0;  // learned numbers
+  int64_t macs = 0;        // multiply-accumulates for one image in evaluation, by the rule of SIZES.md
+};
+
+// What a config costs, found by a dry run: no number is computed, a model of any size takes a moment.
+Cost cost_of(const Json& config);
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#include "models/parts/block.h"
+
+#include <algorithm>
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/dropout.h"
+
+namespace tessera {
+
+Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t prefix,
+             int64_t hidden, double drop_rate, double eps)
+    : norm1(scope / "norm1", dim, eps),
+      attn(scope / "attn", dim, attention, grid, prefix),
+      norm2(scope / "norm2", dim, eps),
+      mlp(scope / "mlp", dim, hidden),
+      drop_path(drop_rate),
+      path(scope.path()) {}
+
+Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
+  const Inside here(path);
+  const Tensor attended = residual(x, attn(norm1(x), omega), drop_path, pass);
+  return residual(attended, mlp(norm2(attended)), drop_path, pass);
+}
+
+std::vector<double> drop_rates(double rate, const std::string& rule, int64_t blocks) {
+  check(rate >= 0 && rate < 1, "drop_path: a rate of ", rate, "; it is a probability below 1");
+  check(rule == "constant" || rule == "linear", "drop_path_rule: unknown '", rule, "'",
+        did_you_mean(rule, {"constant", "linear"}), "; there are constant and linear");
+  std::vector<double> rates(static_cast<size_t>(blocks), rate);
+  if (rule == "linear")
+    for (size_t i = 0; i < rates.size(); ++i)
+      rates[i] = rate * static_cast<double>(i) / static_cast<double>(std::max<int64_t>(blocks - 1, 1));
+  return rates;
+}
+
+Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass) {
+  const bool drops = pass.training && rate > 0;
+  return drop_path(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
+}
+
+}  // namespace tessera

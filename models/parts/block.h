@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/nn/layer_norm.h"
+#include "engine/nn/pass.h"
+#include "models/parts/attention.h"
+#include "models/parts/mlp.h"
+
+namespace tessera {
+
+// A pre-norm transformer block, its branches dropped per image in training (stochastic depth):
+//   x = x + Attention(LN(x));  x = x + MLP(LN(x))
+struct Block {
+  Block() = default;
+  Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t prefix,
+        int64_t hidden, double drop_path, double eps);
+
+  // x [B, N, D]; omega [1, N, N], the model's own prior, or undefined -> [B, N, D]
+  Tensor operator()(const Tensor& x, const Tensor& omega, Pass& pass) const;
+
+  LayerNorm norm1;
+  Attention attn;
+  LayerNorm norm2;
+  Mlp mlp;
+  double drop_path = 0;
+  std::string path;
+};
+
+// The drop-path rate of each block. `constant`: the rate in every block; `linear`: from 0 at the first to the
+// rate at the last. Fails for another rule, or a rate outside [0, 1).
+std::vector<double> drop_rates(double rate, const std::string& rule, int64_t blocks);
+
+// x + branch, the branch dropped per image at `rate` while training.
+Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass);
+
+}  // namespace tessera

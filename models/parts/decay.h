@@ -1,0 +1,41 @@
+#pragma once
+
+#include "engine/io/json.h"
+#include "engine/nn/linear.h"
+#include "engine/ops/attention.h"
+
+namespace tessera {
+
+// Spatial decay, a bias that is never positive, added to the scores (papers/sdt-rmt-dit-facts.md). With the
+// Manhattan distance d(i, j) of two tokens on the grid,
+//
+//   fixed (RMT)     log(gamma_n) d(i, j),  gamma_n = 1 - 2^-(initial + range n / heads) for head n
+//   distance        -alpha d(i, j)
+//   content (SDT)   -|alpha d(i, j) (G_i + G_j) / 2|,  G = log sigmoid(x Wg^T + b)
+//
+// and for content without the distance, d = 1. Tokens before the grid neither decay nor are decayed.
+struct Decay {
+  enum class Kind { none, fixed, distance, content };
+
+  Decay() = default;
+  // From the config's "attention.decay" object; null is none. A content decay makes `weight` [heads, dim] and
+  // `bias` [heads] in `scope`, which the config's names call `gate`.
+  Decay(const Scope& scope, const Json& options, int64_t dim, int64_t heads);
+
+  // Fills in the decay's part of `terms` for the tokens x [B, N, D], the input of the layer's q, k and v.
+  void apply(const Tensor& x, ScoreTerms& terms) const;
+
+  // The bias itself: [H, N, N], or [B, H, N, N] for content.
+  Tensor matrix(const Tensor& x, Grid grid, int64_t prefix) const;
+
+  Kind kind = Kind::none;
+  Tensor slopes;         // [heads]: what one step of distance takes off a head's score; not for content
+  Linear gate;           // content
+  double alpha = 1;
+  bool use_distance = true;
+
+ private:
+  Tensor gates(const Tensor& x) const;  // [B, N, heads]
+};
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#include "models/parts/prior.h"
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/activations.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/reduce.h"
+#include "models/parts/offsets.h"
+
+namespace tessera {
+
+SpatialPrior::SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Grid grid, int64_t prefix)
+    : grid(grid), heads(heads), hidden(hidden), prefix(prefix), path(scope.path()) {
+  const Scope fc1 = scope / "fc1", fc2 = scope / "fc2";
+  fc1_weight = fc1.parameter("weight", {heads * hidden, 2}, truncated_normal(0.02));
+  fc1_bias = fc1.parameter("bias", {heads * hidden}, constant(0));
+  // Omega starts at 1: the layer is plain self-attention until fc2 has moved.
+  fc2_weight = fc2.parameter("weight", {heads, hidden}, constant(0));
+  fc2_bias = fc2.parameter("bias", {heads}, constant(1));
+}
+
+Tensor SpatialPrior::operator()() const {
+  const Inside here(path);
+  const Tensor steps = offsets(grid, fc1_weight.dtype(), fc1_weight.device());                // [T, 2]
+  const Tensor features = linear(steps, fc1_weight, fc1_bias, Activation::relu);              // [T, H * hidden]
+  const Tensor weighed = multiply(features.reshape({-1, heads, hidden}), fc2_weight);         // [T, H, hidden]
+  const Tensor table = add(sum(weighed, {-1}), fc2_bias);                                     // [T, H]
+  const int64_t tokens = prefix + grid.height * grid.width;
+  return spread(table, offset_index(grid, prefix, 1), tokens, 1.0);
+}
+
+PriorOptions read_prior(const Json& options) {
+  if (options.is_null()) return {};
+  Fields fields(options, "attention.prior");
+  PriorOptions prior;
+  const std::string sharing = fields.get<std::string>("sharing", "head");
+  prior.hidden = fields.get<int64_t>("hidden", 16);
+  fields.done();
+  if (sharing == "head") prior.sharing = Sharing::head;
+  else if (sharing == "layer") prior.sharing = Sharing::layer;
+  else if (sharing == "model") prior.sharing = Sharing::model;
+  else fail("attention.prior: unknown sharing '", sharing, "'", did_you_mean(sharing, {"head", "layer", "model"}),
+            " (head: a network for every layer and head; layer: one a layer; model: one for all)");
+  return prior;
+}
+
+}  // namespace tessera

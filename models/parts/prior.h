@@ -1,0 +1,39 @@
+#pragma once
+
+#include "engine/io/json.h"
+#include "engine/nn/scope.h"
+#include "engine/ops/attention.h"
+
+namespace tessera {
+
+// SP-SA's spatial prior (SP-ViT, papers/sp-vit-facts.md): a small network for each head maps the offset of
+// the key from the query, in grid steps, to the factor Omega of their score,
+//
+//   Omega[p, i, j] = b2[p] + sum_m W2[p, m] relu(W1[p m, 0] dx + W1[p m, 1] dy + b1[p m])
+//
+// Pairs with one of the `prefix` tokens before the grid (the class token) have Omega = 1.
+struct SpatialPrior {
+  SpatialPrior() = default;
+  SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Grid grid, int64_t prefix);
+
+  Tensor operator()() const;  // [heads, N, N]
+
+  Tensor fc1_weight, fc1_bias;  // [heads * hidden, 2], [heads * hidden]
+  Tensor fc2_weight, fc2_bias;  // [heads, hidden], [heads]
+  Grid grid;
+  int64_t heads = 0, hidden = 0, prefix = 0;
+  std::string path;
+};
+
+// How the config's "prior" shares the network.
+enum class Sharing { none, head, layer, model };
+
+struct PriorOptions {
+  Sharing sharing = Sharing::none;
+  int64_t hidden = 16;
+};
+
+// The config's "attention.prior" object, or none for null.
+PriorOptions read_prior(const Json& options);
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#include "models/parts/tokenizer.h"
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/linear.h"
+
+namespace tessera {
+
+namespace {
+
+int64_t copies(Directions directions) { return directions == Directions::all ? 8 : 4; }
+
+}  // namespace
+
+Directions parse_directions(const std::string& text) {
+  if (text == "cardinal") return Directions::cardinal;
+  if (text == "diagonal") return Directions::diagonal;
+  if (text == "all") return Directions::all;
+  fail("tokenizer: unknown directions '", text, "'", did_you_mean(text, {"cardinal", "diagonal", "all"}));
+}
+
+Tokenizer::Options read_tokenizer(const Json& json) {
+  Fields fields(json, "tokenizer");
+  Tokenizer::Options o;
+  const std::string kind = fields.required<std::string>("kind");
+  check(kind == "patch" || kind == "shifted", "tokenizer: unknown kind '", kind, "'",
+        did_you_mean(kind, {"patch", "shifted"}), "; this architecture takes patch and shifted");
+  o.shifted = kind == "shifted";
+  o.patch_size = fields.required<int64_t>("patch_size");
+  check(o.patch_size > 0, "tokenizer: patch_size is ", o.patch_size, ", at least 1 is needed");
+  o.directions = parse_directions(fields.get<std::string>("directions", "diagonal"));
+  o.ratio = fields.get("ratio", 0.5);
+  check(o.ratio >= 0 && o.ratio <= 1, "tokenizer: ratio is ", o.ratio, ", a shift of 0 to 1 patches is meant");
+  o.post_norm = fields.get("post_norm", false);
+  check(!(o.shifted && o.post_norm), "tokenizer: post_norm goes with kind patch; SPT norms before its map");
+  fields.done();
+  return o;
+}
+
+Grid patch_grid(int64_t image_size, int64_t patch_size) {
+  check(image_size > 0 && image_size % patch_size == 0, "tokenizer: an image of ", image_size, " pixels is no whole ",
+        "number of patches of ", patch_size);
+  return {image_size / patch_size, image_size / patch_size};
+}
+
+Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, int64_t dim, double eps)
+    : options(o), path(scope.path()) {
+  const int64_t channels = in_channels * (o.shifted ? 1 + copies(o.directions) : 1), p = o.patch_size;
+  if (o.shifted) norm = LayerNorm(scope / "norm", channels * p * p, eps);
+  const Scope proj = scope / "proj";
+  weight = proj.parameter("weight", {dim, channels, p, p}, xavier_normal());
+  bias = proj.parameter("bias", {dim}, constant(0));
+  if (o.post_norm) norm = LayerNorm(scope / "norm", dim, eps);
+}
+
+Tensor Tokenizer::operator()(const Tensor& image) const {
+  const Inside here(path);
+  const Tensor map = weight.reshape({weight.dim(0), -1});  // [D, C(S+1) P P]
+  if (!options.shifted) {
+    const Tensor tokens = linear(patches(image, options.patch_size), map, bias);
+    return options.post_norm ? norm(tokens) : tokens;
+  }
+  const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
+  return linear(norm(patches(shifted_copies(image, options.directions, shift), options.patch_size)), map, bias);
+}
+
+}  // namespace tessera

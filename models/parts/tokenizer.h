@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+
+#include "engine/io/json.h"
+#include "engine/nn/layer_norm.h"
+#include "engine/nn/linear.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/patches.h"
+
+namespace tessera {
+
+// From an image to tokens (reference/tokenizers.py):
+//
+//   patch          x -> E P(x), then a layer norm if post_norm (Swin)
+//   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image moved by floor(patch_size * ratio) pixels
+//
+// P cuts the image into P x P patches, row by row, each flattened as (c, p1, p2). E is a convolution's weight
+// [D, C, P, P], used as a linear map.
+struct Tokenizer {
+  struct Options {
+    bool shifted = false;
+    int64_t patch_size = 0;
+    Directions directions = Directions::diagonal;
+    double ratio = 0.5;
+    bool post_norm = false;
+  };
+
+  Tokenizer() = default;
+  Tokenizer(const Scope& scope, const Options& options, int64_t in_channels, int64_t dim, double eps);
+
+  Tensor operator()(const Tensor& image) const;  // [B, C, H, W] -> [B, N, D]
+
+  Options options;
+  LayerNorm norm;      // before the map for SPT, after it for post_norm
+  Tensor weight, bias; // [D, C(S+1), P, P], [D]
+  std::string path;
+};
+
+Tokenizer::Options read_tokenizer(const Json& json);
+Directions parse_directions(const std::string& text);
+
+// The grid of patches of an image; fails if it is not a whole number of them.
+Grid patch_grid(int64_t image_size, int64_t patch_size);
+
+}  // namespace tessera

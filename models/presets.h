@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/io/json.h"
+
+namespace tessera {
+
+// The names of all presets, family by family.
+std::vector<std::string> preset_names();
+
+// The config of a preset for images of image_size x image_size pixels and num_classes classes. Fails for an
+// unknown name, with the nearest known one.
+Json preset(const std::string& name, int64_t image_size, int64_t num_classes);
+
+}  // namespace tessera
