@@ -1,0 +1,71 @@
+#pragma once
+
+// Functions of one number that the compiler can put in vector lanes: for float, polynomials without a branch
+// or a table, within a few units of the last place; for double, the standard library, exact. The coefficients
+// are minimax fits (Lawson's algorithm) over the ranges named beside them.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "engine/core/device.h"
+
+namespace tessera {
+
+// c0 + c1 x + c2 x^2 + ...
+template <class... Rest> TESSERA_HD inline float polynomial(float x, float c0, Rest... rest) {
+  if constexpr (sizeof...(rest) == 0)
+    return c0;
+  else
+    return c0 + x * polynomial(x, rest...);
+}
+
+// exp(x). Relative error below 2e-7; 0 below -86.9, infinity above 88.73, so exp(-inf) is 0; NaN stays NaN.
+TESSERA_HD inline float fast_exp(float x) {
+  // x = n ln 2 + r, |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer n and leaves it in the low bits.
+  const float clamped = x < -86.9f ? -86.9f : x > 89.0f ? 89.0f : x;
+  const float shifted = clamped * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
+  // 2 exp(r), times 2^(n - 1): so that neither half overflows before the result does.
+  const float twice =
+      polynomial(r, 2.0f, 2.0f, 0.99999987f, 0.33333041f, 0.083336776f, 0.016737434f, 0.0027629197f);
+  const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + (126u << 23));
+  return x < -86.9f ? 0.0f : twice * power;
+}
+TESSERA_HD inline double fast_exp(double x) { return std::exp(x); }
+
+// log(1 + t) for 0 <= t <= 1, as 2 artanh(s), s = t / (2 + t).
+TESSERA_HD inline float fast_log1p(float t) {
+  const float s = t / (2 + t);
+  return s * polynomial(s * s, 2.0f, 0.66666315f, 0.40024914f, 0.27960541f, 0.28178657f);
+}
+TESSERA_HD inline double fast_log1p(double t) { return std::log1p(t); }
+
+TESSERA_HD inline float fast_tanh(float x) {
+  const float size = x < 0 ? -x : x;
+  const float far = 1 - 2 / (fast_exp(2 * size) + 1), square = x * x;
+  const float near =
+      x +
+      x * square * polynomial(square, -0.33333282f, 0.13331442f, -0.053739696f, 0.020639021f, -0.0057049089f);
+  return size < 0.625f ? near : x < 0 ? -far : far;
+}
+TESSERA_HD inline double fast_tanh(double x) { return std::tanh(x); }
+
+// The standard normal distribution at x: Phi(x) = (1 + erf(x / sqrt 2)) / 2, and its density phi(x).
+template <class W> struct Normal { W cumulative, density; };
+
+TESSERA_HD inline Normal<float> fast_normal(float x) {
+  const float size = x < 0 ? -x : x, e = fast_exp(-0.5f * x * x);
+  // Phi(-|x|) exp(x^2 / 2) is smooth and slow; in t = 1 / (1 + 0.34 |x|) it is nearly a polynomial. The tail
+  // is as exact, relatively, as the middle.
+  const float t = 1 / (1 + 0.34f * size);
+  const float tail = e * t *
+                     polynomial(t, 0.1356193454f, 0.1361334683f, 0.115035163f, 0.1160346751f, -0.04639436484f,
+                                0.2047316105f, -0.2754613598f, 0.1406716362f, -0.02637016072f);
+  return {x < 0 ? tail : 1 - tail, 0.398942280f * e};
+}
+TESSERA_HD inline Normal<double> fast_normal(double x) {
+  return {0.5 * std::erfc(-x * 0.70710678118654752440), 0.39894228040143267794 * std::exp(-0.5 * x * x)};
+}
+
+}  // namespace tessera
