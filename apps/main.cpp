@@ -1,0 +1,18 @@
+// tessera: train, evaluate, explain and measure vision transformers from the command line.
+
+#include "apps/options.h"
+#include "apps/subcommands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("A deep-learning engine for vision transformers that learn from small datasets.", "tessera");
+  for (const auto add : {
+           tessera::add_models,
+           tessera::add_summary,
+           tessera::add_parity,
+           tessera::add_gradcheck,
+           tessera::add_bench,
+           tessera::add_data,
+       })
+    add(app);
+  return tessera::run_program(app, argc, argv);
+}
