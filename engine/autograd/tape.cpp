@@ -131,6 +131,10 @@ bool wants_gradient(Inputs inputs) {
 }
 
 Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t macs) {
+  return record(op, std::move(y), std::span(inputs.begin(), inputs.size()), std::move(backward), macs);
+}
+
+Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backward, int64_t macs) {
   Observer::tell({*op, y, macs});
   for (const Tensor& input : inputs) {
     const uint64_t number = input.place().tape;

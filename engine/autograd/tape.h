@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,8 @@ namespace tessera {
 
 class Gradients;
 using Backward = std::function<void(Gradients&)>;
-using Inputs = std::initializer_list<std::reference_wrapper<const Tensor>>;
+using Input = std::reference_wrapper<const Tensor>;
+using Inputs = std::initializer_list<Input>;
 
 // What happened, read backwards. A Tape records the ops of its thread while it lives; without one nothing is
 // recorded. Tapes nest, the innermost records.
@@ -60,7 +62,7 @@ class Tape {
  private:
   friend class Gradients;
   friend class Pause;
-  friend Tensor record(OpName, Tensor, Inputs, Backward, int64_t);
+  friend Tensor record(OpName, Tensor, std::span<const Input>, Backward, int64_t);
 
   struct Slot {
     Shape shape;
@@ -109,6 +111,8 @@ bool wants_gradient(Inputs inputs);
 // gradient. An undefined input (an optional one left out) is skipped. `macs` are the multiply-accumulates.
 // Fails for an input that belongs to a tape which has ended.
 Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t macs = 0);
+// The same for inputs whose number is known at run time only.
+Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backward, int64_t macs = 0);
 
 // While one lives, its thread records nothing.
 class Pause {
