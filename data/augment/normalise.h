@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+
+#include "data/dataset.h"
+
+namespace tessera {
+
+// Bytes to normalised floats: (v / 255 - mean) / deviation by channel, [H, W, 3] to [3, H, W]. There are only
+// 256 values a channel, so they are tabled.
+class Normalise {
+ public:
+  explicit Normalise(const Normalisation& constants) {
+    for (size_t c = 0; c < 3; ++c)
+      for (size_t v = 0; v < 256; ++v)
+        table_[c][v] = (static_cast<float>(v) / 255.0f - constants.mean[c]) / constants.deviation[c];
+  }
+
+  void operator()(const Image& image, float* to) const {
+    const int64_t area = int64_t{image.height} * image.width;
+    for (size_t c = 0; c < 3; ++c, to += area)
+      for (int64_t p = 0; p < area; ++p) to[p] = table_[c][image.pixels[static_cast<size_t>(3 * p) + c]];
+  }
+
+ private:
+  std::array<std::array<float, 256>, 3> table_;
+};
+
+}  // namespace tessera

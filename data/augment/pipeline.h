@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "data/augment/normalise.h"
+#include "data/dataset.h"
+#include "engine/core/random.h"
+
+namespace tessera {
+
+struct AugmentOptions {
+  bool flip = true;      // left-right, half of the time
+  int crop_padding = 4;  // black pixels a side before the random crop; 0: no crop
+};
+
+// Changes a picture in place; every draw comes from the picture's own stream.
+using PixelOp = std::function<void(Image&, Random&)>;
+// The same on the normalised picture. [3, H, W]
+using FloatOp = std::function<void(std::span<float>, const Shape&, Random&)>;
+
+// What happens to one picture between the data set and the batch, in three stages: operations on bytes, to
+// float and normalise, operations on floats. One pipeline serves many threads at once.
+class Pipeline {
+ public:
+  // To float and normalise alone: what evaluation sees.
+  explicit Pipeline(const Dataset& dataset);
+  // With the augmentations of `options`, in the order of "Vision Transformer for Small-Size Datasets".
+  static Pipeline training(const Dataset& dataset, const AugmentOptions& options);
+
+  Pipeline& then(PixelOp op);
+  Pipeline& then(FloatOp op);
+
+  const Shape& image_shape() const { return image_shape_; }  // [3, H, W]
+  // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
+  // picture that reaches the second stage has another size.
+  void operator()(Image& image, Random random, float* to) const;
+
+ private:
+  Shape image_shape_;
+  std::vector<PixelOp> pixel_ops_;
+  Normalise normalise_;
+  std::vector<FloatOp> float_ops_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,105 @@
+#include "data/cifar.h"
+
+#include "data/file.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int side = 32;
+constexpr int64_t area = side * side;
+
+struct Records {
+  std::vector<uint8_t> pixels;  // [records, 32, 32, 3]
+  std::vector<int32_t> labels;
+};
+
+void append_interleaved(const uint8_t* planes, std::vector<uint8_t>& pixels) {
+  for (int64_t p = 0; p < area; ++p)
+    for (int64_t c = 0; c < 3; ++c) pixels.push_back(planes[c * area + p]);
+}
+
+void append_file(const fs::path& path, const CifarFormat& format, int64_t records, Records& to) {
+  const int64_t record_bytes = format.label_bytes + 3 * area;
+  check(is_file(path), format.dataset, ": ", path.string(), " is missing; ", format.archive, " has it");
+  const std::vector<uint8_t> bytes = read_file(path, int64_t{1} << 30);
+  check(static_cast<int64_t>(bytes.size()) == records * record_bytes, format.dataset, ": ", path.string(),
+        " has ", bytes.size(), " bytes, ", records, " records of ", record_bytes, " bytes are ",
+        records * record_bytes, "; it is cut short or not from ", format.archive);
+  for (int64_t i = 0; i < records; ++i) {
+    const uint8_t* record = bytes.data() + i * record_bytes;
+    const int label = record[format.label_at];
+    check(label < format.classes, format.dataset, ": ", path.string(), ", record ", i, ": label ", label,
+          ", there are ", format.classes, " classes");
+    to.labels.push_back(label);
+    append_interleaved(record + format.label_bytes, to.pixels);
+  }
+}
+
+std::shared_ptr<const Split> read_split(const fs::path& root, const std::vector<std::string>& files,
+                                        const CifarFormat& format, int64_t records_per_file,
+                                        const char* split) {
+  Records records;
+  records.pixels.reserve(files.size() * static_cast<size_t>(records_per_file * 3 * area));
+  for (const std::string& file : files) append_file(root / file, format, records_per_file, records);
+  return std::make_shared<StoredSplit>(side, side, 3, std::move(records.pixels), std::move(records.labels),
+                                       root.string() + ", " + split + " split");
+}
+
+std::vector<std::string> read_names(const fs::path& path, const CifarFormat& format) {
+  std::vector<std::string> names = read_lines(path);
+  check(static_cast<int64_t>(names.size()) == format.classes, format.dataset, ": ", path.string(), " names ",
+        names.size(), " classes, there are ", format.classes);
+  return names;
+}
+
+}  // namespace
+
+CifarFormat cifar10_format() {
+  return {.dataset = "cifar10",
+          .folder = "cifar-10-batches-bin",
+          .archive = "cifar-10-binary.tar.gz",
+          .train_files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                          "data_batch_5.bin"},
+          .test_file = "test_batch.bin",
+          .names_file = "batches.meta.txt",
+          .train_records = 10000,
+          .test_records = 10000,
+          .label_bytes = 1,
+          .label_at = 0,
+          .classes = 10,
+          .normalisation = {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}}};
+}
+
+CifarFormat cifar100_format(bool coarse_labels) {
+  return {.dataset = "cifar100",
+          .folder = "cifar-100-binary",
+          .archive = "cifar-100-binary.tar.gz",
+          .train_files = {"train.bin"},
+          .test_file = "test.bin",
+          .names_file = coarse_labels ? "coarse_label_names.txt" : "fine_label_names.txt",
+          .train_records = 50000,
+          .test_records = 10000,
+          .label_bytes = 2,
+          .label_at = coarse_labels ? 0 : 1,
+          .classes = coarse_labels ? 20 : 100,
+          .normalisation = {{0.5070f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}}};
+}
+
+Dataset open_cifar(const fs::path& dir, const CifarFormat& format) {
+  const fs::path root = find_root(format.dataset, dir, format.folder, format.train_files.front(),
+                                  "give the folder that " + format.archive + " (the binary version) unpacks");
+  Dataset dataset;
+  dataset.name = format.dataset;
+  dataset.class_names = read_names(root / format.names_file, format);
+  dataset.image_shape = {3, side, side};
+  dataset.normalisation = format.normalisation;
+  dataset.train = read_split(root, format.train_files, format, format.train_records, "train");
+  dataset.validation = read_split(root, {format.test_file}, format, format.test_records, "test");
+  return dataset;
+}
+
+}  // namespace tessera

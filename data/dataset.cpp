@@ -1,0 +1,94 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+#include "data/resize.h"
+#include "engine/core/error.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+StoredSplit::StoredSplit(int height, int width, int channels, std::vector<uint8_t> pixels,
+                         std::vector<int32_t> labels, std::string origin)
+    : height_(height),
+      width_(width),
+      channels_(channels),
+      pixels_(std::move(pixels)),
+      labels_(std::move(labels)),
+      origin_(std::move(origin)) {
+  const int64_t wanted = size() * height * width * channels;
+  check(channels == 1 || channels == 3, origin_, ": ", channels, " channels; 1 or 3 are taken");
+  check(static_cast<int64_t>(pixels_.size()) == wanted, origin_, ": ", pixels_.size(), " bytes of pixels, ",
+        labels_.size(), " images of ", height, " x ", width, " x ", channels, " are ", wanted);
+}
+
+void StoredSplit::image(int64_t i, Image& out) const {
+  out.resize(height_, width_);
+  const int64_t area = int64_t{height_} * width_;
+  const uint8_t* from = pixels_.data() + i * area * channels_;
+  if (channels_ == 3) {
+    std::copy_n(from, area * 3, out.pixels.begin());
+  } else {
+    for (int64_t p = 0; p < area; ++p) std::fill_n(out.pixels.begin() + 3 * p, 3, from[p]);
+  }
+}
+
+std::string StoredSplit::source(int64_t i) const { return origin_ + ", image " + std::to_string(i); }
+
+FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes)
+    : items_(std::move(items)),
+      image_size_(image_size),
+      image_bytes_(static_cast<size_t>(image_size) * static_cast<size_t>(image_size) * 3),
+      cache_(items_.size()) {
+  check(image_size > 0, "image files: image size ", image_size, " is not positive");
+  room_ = static_cast<int64_t>(cache_bytes / image_bytes_);
+}
+
+FileSplit::~FileSplit() {
+  for (const auto& kept : cache_) delete[] kept.load();
+}
+
+void FileSplit::image(int64_t i, Image& out) const {
+  if (const uint8_t* kept = cache_[static_cast<size_t>(i)].load(std::memory_order_acquire)) {
+    out.resize(image_size_, image_size_);
+    std::copy_n(kept, image_bytes_, out.pixels.begin());
+    return;
+  }
+  const auto& path = items_[static_cast<size_t>(i)].path;
+  out = fit_square(load_image(path), image_size_, path.string());
+  keep(i, out);
+}
+
+// Another thread may have decoded the same picture meanwhile: the first one stays.
+void FileSplit::keep(int64_t i, const Image& image) const {
+  if (room_.load(std::memory_order_relaxed) <= 0 || room_.fetch_sub(1) <= 0) return;
+  auto copy = std::make_unique<uint8_t[]>(image_bytes_);
+  std::copy_n(image.pixels.begin(), image_bytes_, copy.get());
+  uint8_t* none = nullptr;
+  if (cache_[static_cast<size_t>(i)].compare_exchange_strong(none, copy.get(), std::memory_order_acq_rel))
+    copy.release();
+  else
+    room_.fetch_add(1);
+}
+
+std::vector<int64_t> class_counts(const Split& split, int64_t classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(classes));
+  for (int64_t i = 0; i < split.size(); ++i) ++counts.at(static_cast<size_t>(split.label(i)));
+  return counts;
+}
+
+std::vector<std::string> unreadable_images(const Split& split) {
+  std::vector<std::string> messages(static_cast<size_t>(split.size()));
+  parallel_for(split.size(), 16, [&](int64_t begin, int64_t end) {
+    Image image;
+    for (int64_t i = begin; i < end; ++i) try {
+        split.image(i, image);
+      } catch (const Error& error) {
+        messages[static_cast<size_t>(i)] = error.what();
+      }
+  });
+  std::erase(messages, std::string());
+  return messages;
+}
+
+}  // namespace tessera

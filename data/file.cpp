@@ -1,0 +1,75 @@
+#include "data/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+std::vector<uint8_t> read_file(const fs::path& path, int64_t limit) {
+  std::error_code error;
+  check(fs::exists(path, error), path.string(), ": no such file");
+  check(is_file(path), path.string(), ": not a file");
+  const int64_t size = static_cast<int64_t>(fs::file_size(path, error));
+  check(!error, path.string(), ": ", error.message());
+  check(size <= limit, path.string(), ": ", size, " bytes, more than the ", limit, " that are taken here");
+  std::ifstream in(path, std::ios::binary);
+  check(in.is_open(), path.string(), ": cannot be opened: ", std::strerror(errno));
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  in.read(reinterpret_cast<char*>(bytes.data()), size);
+  check(in.gcount() == size, path.string(), ": only ", in.gcount(), " of ", size, " bytes could be read");
+  return bytes;
+}
+
+std::vector<std::string> read_lines(const fs::path& path) {
+  const std::vector<uint8_t> bytes = read_file(path, int64_t{1} << 28);
+  std::vector<std::string> lines;
+  for (auto from = bytes.begin(); from != bytes.end();) {
+    const auto end = std::find(from, bytes.end(), '\n');
+    const bool crlf = end != from && *(end - 1) == '\r';
+    lines.emplace_back(from, crlf ? end - 1 : end);
+    from = end == bytes.end() ? end : end + 1;
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::vector<fs::path> list_folder(const fs::path& folder) {
+  check(is_folder(folder), folder.string(), ": no such folder");
+  std::error_code error;
+  std::vector<fs::path> entries;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (!entry->path().filename().string().starts_with('.')) entries.push_back(entry->path());
+  check(!error, folder.string(), ": cannot be listed: ", error.message());
+  std::sort(entries.begin(), entries.end(),
+            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  return entries;
+}
+
+fs::path find_root(const std::string& dataset, const fs::path& dir, const std::string& folder,
+                   const std::string& marker, const std::string& hint) {
+  check(is_folder(dir), dataset, ": ", dir.string().empty() ? "no data folder was given" : dir.string(),
+        dir.string().empty() ? "; " : " is not a folder; ", hint);
+  std::error_code error;
+  for (const fs::path& root : {dir, dir / folder})
+    if (fs::exists(root / marker, error)) return root;
+  fail(dataset, ": neither ", dir.string(), " nor ", (dir / folder).string(), " holds ", marker, "; ", hint);
+}
+
+}  // namespace tessera

@@ -1,0 +1,156 @@
+#include "data/image.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "data/file.h"
+#include "data/jpeg.h"
+#include "engine/core/error.h"
+
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb/stb_image.h>
+#include <stb/stb_image_write.h>
+
+namespace tessera {
+
+namespace {
+
+using Bytes = std::span<const uint8_t>;
+
+enum class Format { jpeg, png, bmp };
+
+Format format_of(Bytes bytes, const std::string& path) {
+  const auto starts_with = [&](std::initializer_list<uint8_t> magic) {
+    return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+  };
+  if (starts_with({0xFF, 0xD8, 0xFF})) return Format::jpeg;
+  if (starts_with({0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'})) return Format::png;
+  if (starts_with({'B', 'M'})) return Format::bmp;
+  fail(path, ": not a JPEG, PNG or BMP file", bytes.empty() ? " (it is empty)" : "");
+}
+
+uint32_t big_endian(Bytes bytes, size_t at) {
+  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
+         bytes[at + 3];
+}
+
+uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
+  return value;
+}
+
+// stb_image fills what is missing of a JPEG with grey: whether the end marker follows the image data. In
+// that data an FF that is no marker is followed by 00, so FF D9 is found nowhere else.
+bool jpeg_complete(Bytes bytes) {
+  constexpr uint8_t start_of_scan = 0xDA, end_of_image = 0xD9;
+  size_t at = 2;
+  while (at + 4 <= bytes.size() && bytes[at] == 0xFF && bytes[at + 1] != start_of_scan)
+    at += bytes[at + 1] == 0xFF ? 1 : 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
+  for (; at + 1 < bytes.size(); ++at)
+    if (bytes[at] == 0xFF && bytes[at + 1] == end_of_image) return true;
+  return false;
+}
+
+// stb_image does not look at a PNG's checksums: every chunk's, up to the end chunk.
+bool png_intact(Bytes bytes) {
+  for (size_t at = 8; at + 12 <= bytes.size();) {
+    const uint32_t length = big_endian(bytes, at);
+    if (length > bytes.size() - at - 12) return false;
+    const auto sum = crc32(0, bytes.data() + at + 4, length + 4);
+    if (sum != big_endian(bytes, at + 8 + length)) return false;
+    if (std::equal(bytes.begin() + static_cast<int64_t>(at) + 4, bytes.begin() + static_cast<int64_t>(at) + 8,
+                   "IEND"))
+      return true;
+    at += 12 + length;
+  }
+  return false;
+}
+
+// stb_image fills what is missing of a BMP with black: whether all rows are there.
+bool bmp_complete(Bytes bytes, int height, int width) {
+  if (bytes.size() < 30) return false;
+  const bool old_header = little_endian(bytes, 14, 4) == 12;
+  const int64_t data = little_endian(bytes, 10, 4), bits = little_endian(bytes, old_header ? 24 : 28, 2);
+  const int64_t row_bytes = (width * bits + 31) / 32 * 4;
+  return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
+}
+
+void check_complete(Bytes bytes, Format format, int height, int width, const std::string& path) {
+  switch (format) {
+    case Format::jpeg:
+      return check(jpeg_complete(bytes), path, ": the JPEG ends before its end marker; cut short?");
+    case Format::png:
+      return check(png_intact(bytes), path, ": a chunk of the PNG is damaged or missing; cut short?");
+    case Format::bmp:
+      return check(bmp_complete(bytes, height, width), path, ": the BMP ends before its ", height,
+                   " rows of ", width, " pixels; cut short?");
+  }
+}
+
+Image decode_stb(Bytes bytes, Format format, const std::string& path) {
+  const int length = static_cast<int>(bytes.size());
+  int width = 0, height = 0, components = 0;
+  check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
+        ": the header cannot be read: ", stbi_failure_reason());
+  check_dimensions(height, width, path);
+  check_complete(bytes, format, height, width, path);
+  const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
+      stbi_load_from_memory(bytes.data(), length, &width, &height, &components, 3), &stbi_image_free);
+  check(pixels != nullptr, path, ": cannot be decoded: ", stbi_failure_reason());
+  Image image(height, width);
+  std::copy_n(pixels.get(), image.pixels.size(), image.pixels.begin());
+  return image;
+}
+
+}  // namespace
+
+void Image::resize(int h, int w) {
+  height = h;
+  width = w;
+  pixels.resize(static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
+}
+
+void check_dimensions(int64_t height, int64_t width, const std::string& path) {
+  check(height > 0 && width > 0, path, ": an image of ", width, " x ", height, " pixels");
+  check(height <= max_image_pixels / width, path, ": ", width, " x ", height, " pixels, more than the ",
+        max_image_pixels, " that are decoded");
+}
+
+Image decode_image(Bytes bytes, const std::string& path) {
+  check(static_cast<int64_t>(bytes.size()) <= max_image_file_bytes, path, ": ", bytes.size(),
+        " bytes, more than the ", max_image_file_bytes, " that are decoded");
+  const Format format = format_of(bytes, path);
+#ifdef TESSERA_JPEG
+  if (Image image; format == Format::jpeg && decode_jpeg(bytes, path, image)) return image;
+#endif
+  return decode_stb(bytes, format, path);
+}
+
+Image load_image(const std::filesystem::path& path) {
+  return decode_image(read_file(path, max_image_file_bytes), path.string());
+}
+
+void write_png(const std::filesystem::path& path, const Image& image) {
+  check(image.height > 0 && image.width > 0, path.string(), ": no pixels to write");
+  std::ofstream out(path, std::ios::binary);
+  const auto append = [](void* to, void* bytes, int count) {
+    static_cast<std::ofstream*>(to)->write(static_cast<const char*>(bytes), count);
+  };
+  stbi_write_png_to_func(append, &out, image.width, image.height, 3, image.pixels.data(), image.width * 3);
+  out.close();
+  check(!out.fail(), path.string(), ": cannot be written");
+}
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// An 8-bit RGB picture, row by row. [height, width, 3]
+struct Image {
+  int height = 0, width = 0;
+  std::vector<uint8_t> pixels;
+
+  Image() = default;
+  Image(int h, int w) { resize(h, w); }
+  // Another size; the pixels are not set. Memory that is large enough is kept.
+  void resize(int h, int w);
+  uint8_t* at(int y, int x) { return pixels.data() + (int64_t{y} * width + x) * 3; }
+  const uint8_t* at(int y, int x) const { return pixels.data() + (int64_t{y} * width + x) * 3; }
+  bool operator==(const Image&) const = default;
+};
+
+// Larger pictures and files are refused before anything is decoded, so that memory stays bounded.
+inline constexpr int64_t max_image_pixels = int64_t{1} << 26;
+inline constexpr int64_t max_image_file_bytes = int64_t{1} << 28;
+
+// The picture in the bytes of a JPEG, PNG or BMP file; grey becomes RGB, transparency is dropped. Fails, in
+// the name of `path`, for any other format, for a file that is cut short or damaged, and past the limits.
+Image decode_image(std::span<const uint8_t> bytes, const std::string& path);
+Image load_image(const std::filesystem::path& path);
+
+// Fails, in the name of `path`, unless a picture of this size is within the limits.
+void check_dimensions(int64_t height, int64_t width, const std::string& path);
+
+void write_png(const std::filesystem::path& path, const Image& image);
+
+}  // namespace tessera

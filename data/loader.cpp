@@ -1,0 +1,169 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <mutex>
+
+#include "engine/core/error.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t images_per_piece = 4;
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+struct Loader::Slot {
+  Tensor images, labels;  // room for a full batch
+  Batch batch;            // their first rows
+  std::atomic<int64_t> pieces_left = 0;
+  std::mutex failing;
+  std::exception_ptr error;  // of the lowest piece that failed
+  int64_t failed_piece = -1;
+
+  // A tensor that the caller still holds is left to him.
+  void make_room(int64_t count, int64_t full, const Shape& image_shape) {
+    batch.images = batch.labels = Tensor();
+    if (!images.defined() || images.shared()) images = Tensor::empty(image_shape.inserted(0, full));
+    if (!labels.defined() || labels.shared()) labels = Tensor::empty({full}, DType::i64);
+    batch.images = images.rows(0, count);
+    batch.labels = labels.rows(0, count);
+    error = nullptr;
+    failed_piece = -1;
+  }
+
+  void fail_at(int64_t piece) {
+    const std::lock_guard lock(failing);
+    if (failed_piece >= 0 && failed_piece < piece) return;
+    failed_piece = piece;
+    error = std::current_exception();
+  }
+};
+
+Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const LoaderOptions& options)
+    : split_(std::move(split)),
+      pipeline_(std::move(pipeline)),
+      sampler_(split_->size(), options.sampler, options.seed),
+      seed_(options.seed),
+      pieces_per_batch_((sampler_.batch() + images_per_piece - 1) / images_per_piece),
+      step_(sampler_.batches()),
+      arena_(tbb::task_arena::automatic, 1, tbb::task_arena::priority::low) {
+  check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
+  for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>());
+}
+
+Loader::~Loader() { stop(); }
+
+void Loader::stop() {
+  open_pieces_ = 0;
+  arena_.execute([this] { tasks_.wait(); });
+}
+
+void Loader::start(int64_t epoch, int64_t step) {
+  check(epoch >= 0 && step >= 0 && step <= batches(), "loader: epoch ", epoch, ", batch ", step,
+        "; batches are numbered 0 to ", batches() - 1);
+  stop();
+  epoch_ = epoch;
+  step_ = step;
+  delivered_ = false;
+  order_ = sampler_.epoch(epoch);
+  next_piece_ = step * pieces_per_batch_;
+  for (int64_t ahead = 0; ahead < std::ssize(slots_); ++ahead) open(step + ahead);
+}
+
+void Loader::open(int64_t step) {
+  if (step >= batches()) return;
+  Slot& to = slot(step);
+  const int64_t first = step * sampler_.batch(), count = std::min(sampler_.batch(), images() - first);
+  to.make_room(count, sampler_.batch(), pipeline_.image_shape());
+  to.batch.indices.assign(order_.begin() + first, order_.begin() + first + count);
+  to.pieces_left = pieces_per_batch_;
+  open_pieces_ = (step + 1) * pieces_per_batch_;
+  call_workers();
+}
+
+int64_t Loader::claim(int64_t limit) {
+  int64_t piece = next_piece_;
+  while (piece < std::min<int64_t>(limit, open_pieces_))
+    if (next_piece_.compare_exchange_weak(piece, piece + 1)) return piece;
+  return -1;
+}
+
+void Loader::make(int64_t piece) const {
+  const int64_t step = piece / pieces_per_batch_;
+  Slot& to = slot(step);
+  const int64_t begin = piece % pieces_per_batch_ * images_per_piece;
+  const int64_t end = std::min(begin + images_per_piece, std::ssize(to.batch.indices));
+  try {
+    fill(to, begin, end, step * sampler_.batch());
+  } catch (...) {
+    to.fail_at(piece);
+  }
+  if (--to.pieces_left == 0) to.pieces_left.notify_all();
+}
+
+// Pictures [begin, end) of a batch whose first one is number `first` of the epoch.
+void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
+  const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
+  const int64_t floats = pipeline_.image_shape().elements();
+  Image image;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
+    split_->image(index, image);
+    pipeline_(image, random.split(static_cast<uint64_t>(first + i)),
+              slot.batch.images.data<float>() + i * floats);
+    slot.batch.labels.data<int64_t>()[i] = split_->label(index);
+  }
+}
+
+void Loader::call_workers() {
+  const int most = threads();
+  for (int now = workers_; now < most && next_piece_ < open_pieces_;)
+    if (workers_.compare_exchange_weak(now, now + 1))
+      arena_.execute([this] { tasks_.run([this] { work(); }); });
+}
+
+// The task ends after a piece, so that its thread may turn to more urgent work in between.
+void Loader::work() {
+  const int64_t piece = claim(open_pieces_);
+  if (piece >= 0) make(piece);
+  --workers_;
+  call_workers();
+}
+
+// Pieces that are left are made here; then those that workers are at are waited for.
+void Loader::finish(int64_t step) {
+  for (int64_t piece; (piece = claim((step + 1) * pieces_per_batch_)) >= 0;) make(piece);
+  const std::atomic<int64_t>& left = slot(step).pieces_left;
+  for (int64_t now; (now = left) > 0;) left.wait(now);
+}
+
+const Batch* Loader::next() {
+  if (step_ >= batches()) return nullptr;
+  const Stopwatch waiting(wait_seconds_);
+  if (delivered_) open(step_ - 1 + std::ssize(slots_));
+  finish(step_);
+  const Slot& made = slot(step_++);
+  delivered_ = true;
+  if (made.error) std::rethrow_exception(made.error);
+  return &made.batch;
+}
+
+}  // namespace tessera

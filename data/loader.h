@@ -1,0 +1,86 @@
+#pragma once
+
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "data/augment/pipeline.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+struct Batch {
+  Tensor images;                 // [B, 3, H, W] f32
+  Tensor labels;                 // [B] i64
+  std::vector<int64_t> indices;  // of the pictures in their split. [B]
+};
+
+struct LoaderOptions {
+  SamplerOptions sampler;
+  uint64_t seed = 0;
+  int depth = 3;  // batches in memory: the one in use and those made ahead
+};
+
+// Decodes, augments and packs batches ahead of the training step, in TBB workers of low priority; what they
+// have not done when it is needed, next() does itself, so one thread is enough. The draws for a picture come
+// from Random(seed).split(epoch).split(position in the epoch): batches have the same bits whatever the thread
+// count, and an epoch may start at any step. Memory is `depth` batches, used again and again.
+//
+// A batch is cut into pieces of a few pictures, numbered through the epoch. Whoever has time claims the
+// lowest piece that is open, so the oldest batch is always served first.
+class Loader {
+ public:
+  Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  int64_t batches() const { return sampler_.batches(); }  // in an epoch
+  int64_t images() const { return sampler_.images(); }    // that they hold
+
+  // Goes to batch `step` of epoch `epoch` and sets workers on it; drops what was made ahead of another place.
+  void start(int64_t epoch, int64_t step = 0);
+  // The next batch, or null after the epoch's last one. It lasts until the call after this one; a tensor that
+  // is still held then keeps its numbers. Fails with the picture's path where one cannot be decoded.
+  const Batch* next();
+
+  // Seconds that next() has taken since the loader was made: the time that steps stood still for data.
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  struct Slot;
+
+  Slot& slot(int64_t step) const { return *slots_[static_cast<size_t>(step) % slots_.size()]; }
+  void open(int64_t step);       // lets the batch's pieces be claimed
+  int64_t claim(int64_t limit);  // the lowest open piece below `limit`, or -1
+  void make(int64_t piece) const;
+  void fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const;
+  void finish(int64_t step);  // until the batch is made
+  void call_workers();
+  void work();  // one piece, then calls again
+  void stop();
+
+  std::shared_ptr<const Split> split_;
+  Pipeline pipeline_;
+  Sampler sampler_;
+  uint64_t seed_;
+  int64_t pieces_per_batch_;
+  int64_t epoch_ = 0;
+  int64_t step_;                // the batch that next() gives
+  bool delivered_ = false;      // the batch before it is in the caller's hands
+  std::vector<int64_t> order_;  // of the epoch's pictures
+  double wait_seconds_ = 0;
+
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::atomic<int64_t> next_piece_ = 0, open_pieces_ = 0;
+  std::atomic<int> workers_ = 0;  // tasks that are queued or at work
+  tbb::task_arena arena_;
+  tbb::task_group tasks_;
+};
+
+}  // namespace tessera

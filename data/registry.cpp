@@ -1,0 +1,44 @@
+#include "data/registry.h"
+
+#include <algorithm>
+
+#include "data/cifar.h"
+#include "data/idx.h"
+#include "data/image_folder.h"
+#include "data/shapes.h"
+#include "data/tiny_imagenet.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+std::vector<std::string> dataset_names() {
+  return {"cifar10", "cifar100", "tiny-imagenet", "folder", "mnist", "fashion-mnist", "shapes"};
+}
+
+bool needs_folder(const std::string& name) { return name != "shapes"; }
+
+Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
+                     const DatasetOptions& options) {
+  const std::vector<std::string> known = dataset_names();
+  check(std::find(known.begin(), known.end(), name) != known.end(), "data set '", name, "' is not known",
+        did_you_mean(name, known));
+  check(!options.coarse_labels || name == "cifar100", name, ": has no coarse labels; cifar100 has");
+  check(options.image_size >= 0, name, ": image size ", options.image_size, " is negative");
+  check(!needs_folder(name) || !dir.empty(), name, ": no data folder was given; --data DIR names it");
+  if (name.starts_with("cifar")) {
+    check(options.image_size == 0 || options.image_size == 32, name, ": images of ", options.image_size,
+          " pixels a side; these are 32 x 32 as stored");
+    return open_cifar(dir, name == "cifar10" ? cifar10_format() : cifar100_format(options.coarse_labels));
+  }
+  if (name == "tiny-imagenet") return open_tiny_imagenet(dir, options);
+  if (name == "folder") return open_image_folder(dir, options);
+  if (name == "shapes") {
+    ShapesOptions shapes;
+    shapes.seed = options.seed;
+    if (options.image_size > 0) shapes.image_size = options.image_size;
+    return make_shapes(shapes);
+  }
+  return open_idx(name, dir, options);
+}
+
+}  // namespace tessera

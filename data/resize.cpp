@@ -1,0 +1,95 @@
+#include "data/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int weight_bits = 22;
+
+// The input pixels [first, first + weights.size()) that make one output pixel, and their shares of 2^22.
+struct Taps {
+  int first;
+  std::vector<int> weights;
+};
+
+std::vector<Taps> triangle_taps(int in, int out) {
+  const double scale = static_cast<double>(in) / out, reach = std::max(scale, 1.0);
+  std::vector<Taps> taps;
+  for (int o = 0; o < out; ++o) {
+    const double centre = (o + 0.5) * scale;
+    const int first = std::max(0, static_cast<int>(centre - reach + 0.5));
+    const int last = std::min(in, static_cast<int>(centre + reach + 0.5));
+    std::vector<double> weights;
+    double sum = 0;
+    for (int i = first; i < last; ++i) {
+      weights.push_back(std::max(0.0, 1 - std::abs((i - centre + 0.5) / reach)));
+      sum += weights.back();
+    }
+    Taps& tap = taps.emplace_back(Taps{first, {}});
+    for (const double weight : weights)
+      tap.weights.push_back(static_cast<int>(std::lround(weight / sum * (1 << weight_bits))));
+  }
+  return taps;
+}
+
+// One channel of an output pixel: the taps of `from`, `stride` bytes apart.
+uint8_t weigh(const Taps& taps, const uint8_t* from, int64_t stride) {
+  int sum = 1 << (weight_bits - 1);
+  for (size_t i = 0; i < taps.weights.size(); ++i)
+    sum += taps.weights[i] * from[static_cast<int64_t>(i) * stride];
+  return static_cast<uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
+}
+
+Image resize_rows(const Image& image, int width) {
+  if (width == image.width) return image;
+  const std::vector<Taps> taps = triangle_taps(image.width, width);
+  Image out(image.height, width);
+  for (int y = 0; y < out.height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < 3; ++c) {
+        const Taps& tap = taps[static_cast<size_t>(x)];
+        out.at(y, x)[c] = weigh(tap, image.at(y, tap.first) + c, 3);
+      }
+  return out;
+}
+
+Image resize_columns(Image image, int height) {
+  if (height == image.height) return image;
+  const std::vector<Taps> taps = triangle_taps(image.height, height);
+  Image out(height, image.width);
+  const int64_t row_bytes = int64_t{3} * image.width;
+  for (int y = 0; y < height; ++y) {
+    const Taps& tap = taps[static_cast<size_t>(y)];
+    for (int64_t i = 0; i < row_bytes; ++i)
+      out.at(y, 0)[i] = weigh(tap, image.at(tap.first, 0) + i, row_bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+Image resize_bilinear(const Image& image, int height, int width) {
+  check(image.height > 0 && image.width > 0 && height > 0 && width > 0, "resize: from ", image.width, " x ",
+        image.height, " to ", width, " x ", height, " pixels");
+  return resize_columns(resize_rows(image, width), height);
+}
+
+Image fit_square(Image image, int size, const std::string& path) {
+  if (image.height == size && image.width == size) return image;
+  const int64_t height = image.height, width = image.width, side = std::min(height, width);
+  const int64_t new_height = size * height / side, new_width = size * width / side;
+  check_dimensions(new_height, new_width, path);
+  image = resize_bilinear(image, static_cast<int>(new_height), static_cast<int>(new_width));
+  const auto offset = [size](int length) { return static_cast<int>(std::nearbyint((length - size) / 2.0)); };
+  const int top = offset(image.height), left = offset(image.width);
+  Image out(size, size);
+  for (int y = 0; y < size; ++y) std::copy_n(image.at(top + y, left), int64_t{3} * size, out.at(y, 0));
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,220 @@
+#include "data/shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "data/outline.h"
+#include "engine/core/error.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+// How hard the pictures are; sizes and places in units of half the picture.
+constexpr double smallest = 0.42, largest = 0.72;  // the shape's radius
+constexpr double most_stretch = 1.3;               // one axis over the other
+constexpr double least_contrast = 0.45;  // between shape and background, in the unit cube of colours
+constexpr int64_t clutter_behind = 6, clutter_in_front = 1;  // at most
+constexpr int noise = 14;                                    // of each channel, +- this many of 255
+
+using Colour = std::array<double, 3>;
+
+Colour random_colour(Random& random) { return {random.uniform(), random.uniform(), random.uniform()}; }
+
+double distance(const Colour& a, const Colour& b) {
+  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+}
+
+// Two colours and how they alternate over the picture.
+struct Texture {
+  enum Kind { plain, gradient, stripes, checks, blobs, kinds };
+
+  Colour low, high;
+  int64_t kind;
+  double fx, fy, phase;  // radians a pixel
+
+  double mix(int y, int x) const {  // 0: low, 1: high
+    const double u = fx * x + fy * y + phase, v = fx * y - fy * x + 2 * phase;
+    switch (kind) {
+      case gradient:
+        return 0.5 + 0.5 * std::sin(0.15 * u);
+      case stripes:
+        return std::sin(u) > 0 ? 1 : 0;
+      case checks:
+        return std::sin(u) * std::sin(v) > 0 ? 1 : 0;
+      case blobs:
+        return 0.5 + 0.25 * (std::sin(0.6 * u + std::cos(0.5 * v)) + std::sin(0.45 * v + phase));
+      default:
+        return 0;
+    }
+  }
+};
+
+Texture random_texture(Random& random) {
+  Texture texture{random_colour(random), random_colour(random), random.below(Texture::kinds), 0, 0, 0};
+  const double angle = random.uniform(0, 2 * pi), frequency = random.uniform(0.5, 1.6);
+  texture.fx = frequency * std::cos(angle);
+  texture.fy = frequency * std::sin(angle);
+  texture.phase = random.uniform(0, 2 * pi);
+  return texture;
+}
+
+// Redrawn until its colours stand out from those of `behind`.
+Texture contrasting_texture(const Texture& behind, Random& random) {
+  for (;;) {
+    const Texture texture = random_texture(random);
+    const double nearest =
+        std::min({distance(texture.low, behind.low), distance(texture.low, behind.high),
+                  distance(texture.high, behind.low), distance(texture.high, behind.high)});
+    if (nearest >= least_contrast) return texture;
+  }
+}
+
+struct Canvas {
+  int size;
+  std::vector<Colour> pixels;  // [size, size]
+
+  void paint(const std::vector<float>& cover, const Texture& texture) {
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x) {
+        const size_t i = static_cast<size_t>(y * size + x);
+        if (cover[i] <= 0) continue;
+        const double share = cover[i], mix = texture.mix(y, x);
+        for (size_t c = 0; c < 3; ++c) {
+          const double colour = texture.low[c] + mix * (texture.high[c] - texture.low[c]);
+          pixels[i][c] += share * (colour - pixels[i][c]);
+        }
+      }
+  }
+};
+
+// Turned by any angle, stretched, scaled to `radius` and moved to (x, y); all in pixels.
+Affine placement(double radius, double x, double y, double stretch, Random& random) {
+  const double angle = random.uniform(0, 2 * pi), cosine = std::cos(angle), sine = std::sin(angle);
+  const double along = random.uniform(0, pi), p = std::cos(along), q = std::sin(along);
+  const double s = radius * std::sqrt(stretch), t = radius / std::sqrt(stretch);
+  const double xx = s * p * p + t * q * q, xy = (s - t) * p * q, yy = s * q * q + t * p * p;  // the stretch
+  return {xx * cosine + xy * sine, -xx * sine + xy * cosine, x,
+          xy * cosine + yy * sine, -xy * sine + yy * cosine, y};
+}
+
+void paint_clutter(Canvas& canvas, int64_t most, Random& random) {
+  const double size = canvas.size;
+  for (int64_t left = random.below(most + 1); left > 0; --left) {
+    const Outline outline =
+        random.chance(0.5) ? bar_outline(random.uniform(0.12, 0.4)) : arc_outline(random.uniform(1, 4));
+    const double radius = random.uniform(0.05, 0.14) * size;
+    const double x = random.uniform(0, size), y = random.uniform(0, size);
+    const Outline piece = transformed(outline, placement(radius, x, y, 1, random));
+    canvas.paint(coverage(piece, canvas.size), random_texture(random));
+  }
+}
+
+Outline outline_of(int64_t label) {
+  switch (label) {
+    case 0:
+      return disc_outline();
+    case 1:
+      return regular_outline(4);
+    case 2:
+      return regular_outline(3);
+    case 3:
+      return star_outline();
+    case 4:
+      return cross_outline();
+    case 5:
+      return ring_outline();
+    case 6:
+      return crescent_outline();
+    case 7:
+      return regular_outline(6);
+    case 8:
+      return heart_outline();
+    case 9:
+      return arrow_outline();
+    default:
+      fail("shapes: class ", label, "; there are ", shape_names().size());
+  }
+}
+
+// The shape keeps inside the picture, but for the tips of long ones.
+std::vector<float> place_shape(int64_t label, int size, Random& random) {
+  const double half = size / 2.0, radius = half * random.uniform(smallest, largest), reach = half - radius;
+  const double x = half + reach * random.uniform(-1, 1), y = half + reach * random.uniform(-1, 1);
+  const double stretch = random.uniform(1, most_stretch);
+  return coverage(transformed(outline_of(label), placement(radius, x, y, stretch, random)), size);
+}
+
+uint8_t to_byte(double value, uint32_t draw) {  // draw: 0 .. 255
+  const double jitter = (static_cast<double>(draw) / 127.5 - 1) * noise;
+  return static_cast<uint8_t>(std::clamp(std::lround(255 * value + jitter), 0L, 255L));
+}
+
+std::shared_ptr<const Split> draw_split(int64_t count, const ShapesOptions& options, uint64_t tag,
+                                        const char* name) {
+  const int64_t classes = static_cast<int64_t>(shape_names().size());
+  const size_t image_bytes =
+      static_cast<size_t>(options.image_size) * static_cast<size_t>(options.image_size) * 3;
+  std::vector<uint8_t> pixels(static_cast<size_t>(count) * image_bytes);
+  std::vector<int32_t> labels(static_cast<size_t>(count));
+  const Random random = Random(options.seed).split(tag);
+  parallel_for(count, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t label = i % classes;
+      const Image image = draw_shape(label, options.image_size, random.split(static_cast<uint64_t>(i))).image;
+      std::copy(image.pixels.begin(), image.pixels.end(),
+                pixels.begin() + i * static_cast<int64_t>(image_bytes));
+      labels[static_cast<size_t>(i)] = static_cast<int32_t>(label);
+    }
+  });
+  return std::make_shared<StoredSplit>(options.image_size, options.image_size, 3, std::move(pixels),
+                                       std::move(labels), std::string("shapes, ") + name + " split");
+}
+
+}  // namespace
+
+std::vector<std::string> shape_names() {
+  return {"disc", "square", "triangle", "star", "cross", "ring", "crescent", "hexagon", "heart", "arrow"};
+}
+
+ShapePicture draw_shape(int64_t label, int image_size, Random random) {
+  const size_t area = static_cast<size_t>(image_size) * static_cast<size_t>(image_size);
+  Canvas canvas{image_size, std::vector<Colour>(area)};
+  const Texture background = random_texture(random);
+  canvas.paint(std::vector<float>(area, 1.0f), background);
+  paint_clutter(canvas, clutter_behind, random);
+  const std::vector<float> shape = place_shape(label, image_size, random);
+  canvas.paint(shape, contrasting_texture(background, random));
+  paint_clutter(canvas, clutter_in_front, random);
+
+  ShapePicture picture{Image(image_size, image_size), std::vector<uint8_t>(area)};
+  for (size_t i = 0; i < area; ++i) {
+    picture.mask[i] = shape[i] >= 0.5f ? 1 : 0;
+    const uint32_t draws = random.bits();
+    for (size_t c = 0; c < 3; ++c)
+      picture.image.pixels[3 * i + c] = to_byte(canvas.pixels[i][c], draws >> (8 * c) & 255u);
+  }
+  return picture;
+}
+
+Dataset make_shapes(const ShapesOptions& options) {
+  check(options.image_size >= 16 && options.image_size <= 512, "shapes: image size ", options.image_size,
+        "; 16 to 512 pixels are drawn");
+  check(options.train > 0 && options.validation > 0, "shapes: ", options.train, " training and ",
+        options.validation, " validation images; both need one");
+  Dataset dataset;
+  dataset.name = "shapes";
+  dataset.class_names = shape_names();
+  dataset.image_shape = {3, options.image_size, options.image_size};
+  dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.26f, 0.26f, 0.26f}};
+  dataset.train = draw_split(options.train, options, 0, "train");
+  dataset.validation = draw_split(options.validation, options, 1, "validation");
+  return dataset;
+}
+
+}  // namespace tessera

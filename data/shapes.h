@@ -1,0 +1,31 @@
+#pragma once
+
+#include "data/dataset.h"
+#include "engine/core/random.h"
+
+namespace tessera {
+
+// The built-in data set, made in memory: ten outlines, turned, scaled, stretched and moved, filled with any
+// colours and textures, over a textured background with clutter behind and a little in front. Colour and
+// texture say nothing about the class.
+struct ShapesOptions {
+  int image_size = 32;
+  int64_t train = 20000, validation = 2000;  // each class equally often
+  uint64_t seed = 0;
+};
+
+// disc, square, triangle, star, cross, ring, crescent, hexagon, heart, arrow
+std::vector<std::string> shape_names();
+
+struct ShapePicture {
+  Image image;
+  std::vector<uint8_t> mask;  // 1 where the shape shows, 0 elsewhere. [H, W]
+};
+
+// One picture of class `label`; everything else is drawn from `random`.
+ShapePicture draw_shape(int64_t label, int image_size, Random random);
+
+// The same options give the same pixels.
+Dataset make_shapes(const ShapesOptions& options);
+
+}  // namespace tessera
