@@ -13,8 +13,7 @@ namespace {
 
 using Logits = std::function<Tensor(const Tensor&, Pass&)>;
 
-template <class Net>
-Logits make(const Json& config, const Scope& scope) {
+template <class Net> Logits make(const Json& config, const Scope& scope) {
   return [net = std::make_shared<const Net>(config, scope)](const Tensor& images, Pass& pass) {
     return (*net)(images, pass);
   };
@@ -46,8 +45,7 @@ Model build(const Json& config, const BuildOptions& options) {
         "model: a config is an object with \"arch\", the name of its architecture");
   const std::string arch = config.at("arch").get<std::string>();
   const auto maker = makers().find(arch);
-  if (maker == makers().end())
-    fail("model: unknown arch '", arch, "'", did_you_mean(arch, architectures()));
+  if (maker == makers().end()) fail("model: unknown arch '", arch, "'", did_you_mean(arch, architectures()));
   Model model;
   model.config = config;
   const Scope scope(model.parameters, options.seed, options.dtype, options.device);
@@ -56,7 +54,8 @@ Model build(const Json& config, const BuildOptions& options) {
     const Shape wanted{images.rank() == 4 ? images.dim(0) : 0, size_in(config, "in_channels", 3),
                        size_in(config, "image_size", 0), size_in(config, "image_size", 0)};
     check(images.shape() == wanted, "model: images ", images.shape(), ", this ",
-          config.at("arch").get<std::string>(), " takes [B, ", wanted[1], ", ", wanted[2], ", ", wanted[3], "]");
+          config.at("arch").get<std::string>(), " takes [B, ", wanted[1], ", ", wanted[2], ", ", wanted[3],
+          "]");
     return forward(images, pass);
   };
   return model;

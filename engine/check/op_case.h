@@ -36,6 +36,8 @@ OpCases reduce_cases();
 OpCases shape_cases();
 OpCases matmul_cases();
 OpCases norm_cases();
+OpCases batch_norm_cases();
+OpCases conv_cases();
 OpCases softmax_cases();
 OpCases loss_cases();
 OpCases patch_cases();

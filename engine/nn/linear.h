@@ -19,7 +19,8 @@ struct Linear {
   Linear(const Scope& scope, int64_t in, int64_t out, const Options& options);
   Linear(const Scope& scope, int64_t in, int64_t out) : Linear(scope, in, out, Options()) {}
 
-  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;  // [..., in] -> [..., out]
+  Tensor operator()(const Tensor& x,
+                    Activation activation = Activation::none) const;  // [..., in] -> [..., out]
 
   Tensor weight, bias;  // no bias: undefined
   std::string path;

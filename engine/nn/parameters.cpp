@@ -34,21 +34,24 @@ NamedTensors Parameters::state() const {
   return state;
 }
 
-void Parameters::load(std::span<const std::pair<std::string, Tensor>> state, const std::string& where) const {
+void Parameters::load(const NamedTensors& state, const std::string& where) const {
   std::vector<std::string> missing, unknown, other_shape;
   std::unordered_map<std::string, Tensor> given(state.begin(), state.end());
   for (const auto& [name, value] : state) {
     const Tensor* own = find(name);
-    if (!own) unknown.push_back(name + " " + value.shape().text());
+    if (!own)
+      unknown.push_back(name + " " + value.shape().text());
     else if (own->shape() != value.shape())
-      other_shape.push_back(name + ": " + value.shape().text() + " in the file, the model has " + own->shape().text());
+      other_shape.push_back(name + ": " + value.shape().text() + " in the file, the model has " +
+                            own->shape().text());
   }
   for (const Parameter& p : all_)
     if (!given.contains(p.name)) missing.push_back(p.name + " " + p.value.shape().text());
   if (!missing.empty() || !unknown.empty() || !other_shape.empty())
     fail(where, ": not this model's weights", listed(missing, "missing"), listed(unknown, "not in the model"),
          listed(other_shape, "of another shape"));
-  for (const Parameter& p : all_) p.value.copy_from(given.at(p.name).to(p.value.dtype()).to(p.value.device()));
+  for (const Parameter& p : all_)
+    p.value.copy_from(given.at(p.name).to(p.value.dtype()).to(p.value.device()));
 }
 
 void Parameters::zero_grad() const {

@@ -1,22 +1,19 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "engine/core/tensor.h"
+#include "engine/core/named_tensors.h"
 
 namespace tessera {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 struct Parameter {
   std::string name;  // as in the checkpoint: "blocks.0.attn.qkv.weight"
   Tensor value;
-  bool trainable;    // else a buffer: saved, never stepped
+  bool trainable;  // else a buffer: saved, never stepped
 };
 
 // Every parameter and buffer of a model, in the order in which they were made. Only a Scope adds to it.
@@ -32,7 +29,7 @@ class Parameters {
 
   // Copies the numbers of `state` in, converting the type. Whatever is missing, unknown or of another shape
   // is said in one error that lists all of it; then nothing has changed. `where` names the source.
-  void load(std::span<const std::pair<std::string, Tensor>> state, const std::string& where) const;
+  void load(const NamedTensors& state, const std::string& where) const;
 
   void zero_grad() const;
 

@@ -45,7 +45,20 @@ inline constexpr Op catalog[] = {
      "dz = dy f'(z); dx = dz W; dW = dz^T x; db = sum of dz over the rows"},
     // norm.h
     {"layer_norm", "y = h * weight + bias, h = (x - mean) / sqrt(var + eps)",
-     "g = dy * weight; dx = (g - mean(g) - h mean(g h)) / sqrt(var + eps); dweight = sum dy h; dbias = sum dy"},
+     "g = dy * weight; dx = (g - mean(g) - h mean(g h)) / sqrt(var + eps); dweight = sum dy h; dbias = sum "
+     "dy"},
+    // batch_norm.h
+    {"batch_norm", "y = h * weight + bias, h = (x - mean) / sqrt(var + eps), mean and var of each channel",
+     "dx = weight (dy - mean(dy) - h mean(dy h)) / sqrt(var + eps), without the means where mean and var are "
+     "the "
+     "running ones; dweight = sum dy h; dbias = sum dy"},
+    // conv.h
+    {"conv2d", "y[i, j, o] = bias[o] + sum of weight[o, c, u, v] x[i s + u - p, j s + v - p, c]",
+     "dx = the weights, turned, over dy; dweight = dy^T (windows of x); dbias = sum dy"},
+    {"depthwise_conv2d", "y[i, j, o] = bias[o] + sum of weight[o, u, v] x[i s + u - p, j s + v - p, o / m]",
+     "dx = the weights, turned, over dy; dweight = sum of dy * x over the windows; dbias = sum dy"},
+    {"unfold", "y = the windows of x, one a row, each flattened as (c, y, x)",
+     "dx = sum of dy back in its places"},
     // softmax.h
     {"softmax", "y_j = exp(x_j) / sum_k exp(x_k)", "dx = y (dy - sum_k dy_k y_k)"},
     {"log_softmax", "y_j = x_j - log sum_k exp(x_k)", "dx = dy - exp(y) sum_k dy_k"},
@@ -55,14 +68,14 @@ inline constexpr Op catalog[] = {
     // patches.h
     {"patches", "y = the image cut into P x P patches, each flattened as (c, p1, p2)",
      "dx = dy put back in its place"},
-    {"shifted_copies", "y = [x, x moved by each direction], zero outside", "dx = sum of the copies moved back"},
+    {"shifted_copies", "y = [x, x moved by each direction], zero outside",
+     "dx = sum of the copies moved back"},
     // dropout.h
     {"dropout", "y = x m / (1 - p), m = 1 with probability 1 - p, a draw an element", "dx = dy m / (1 - p)"},
     {"drop_path", "y = x + f m / (1 - p), m = 1 with probability 1 - p, a draw an image",
      "dx = dy; df = dy m / (1 - p)"},
     // attention.h
-    {"attention",
-     "s = mask(decay + bias + prior * scale * q k^T); P = softmax(s); y = P v",
+    {"attention", "s = mask(decay + bias + prior * scale * q k^T); P = softmax(s); y = P v",
      "dv = P^T dy; ds = P (dy v^T - rowsum(dy y)); back through the terms; dq = ds k, dk = ds^T q"},
     {"content_decay", "y_ij = -|alpha d_ij (g_i + g_j) / 2|, g the gates, d the distance (or 1)",
      "dg_i = sum_j of -sign(...) alpha d_ij / 2 (dy_ij + dy_ji)"},

@@ -7,26 +7,24 @@
 
 namespace tessera {
 
-AttentionOptions read_attention(const Json& json, int64_t dim) {
-  Fields fields(json, "attention");
+AttentionOptions read_attention(Fields fields, int64_t dim) {
   AttentionOptions o;
-  o.heads = fields.required<int64_t>("heads");
-  check(o.heads > 0, "attention: heads is ", o.heads, ", at least 1 is needed");
+  o.heads = fields.get<int64_t>("heads", Range::at_least(1));
   o.head_dim = fields.get<int64_t>("head_dim", dim / o.heads);
-  check(o.head_dim > 0, "attention: ", o.heads, " heads leave no width of ", dim, "; give head_dim or fewer heads");
+  if (o.head_dim < 1)
+    fields.fail_at("heads", "is ", o.heads, ", which leaves no width of ", dim, "; give head_dim");
   o.qkv_bias = fields.get("qkv_bias", false);
-  const std::string scale = fields.get<std::string>("scale", "fixed");
-  check(scale == "fixed" || scale == "learned", "attention: unknown scale '", scale, "'; there are fixed and learned");
-  o.learned_scale = scale == "learned";
+  o.learned_scale = fields.choice("scale", {"fixed", "learned"}, "fixed") == "learned";
   o.mask_diagonal = fields.get("mask_diagonal", false);
   o.relative_bias = fields.get("relative_bias", false);
-  o.prior = read_prior(fields.get("prior", Json()));
-  o.decay = fields.get("decay", Json());
+  if (const auto prior = fields.find_object("prior")) o.prior = read_prior(*prior);
+  if (const auto decay = fields.find_object("decay")) o.decay = read_decay(*decay);
   fields.done();
   return o;
 }
 
-Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o, Grid its_grid, int64_t its_prefix)
+Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o, Grid its_grid,
+                     int64_t its_prefix)
     : options(o), grid(its_grid), prefix(its_prefix), path(scope.path()) {
   const int64_t inner = o.heads * o.head_dim;
   qkv = Linear(scope / "qkv", dim, 3 * inner, {.bias = o.qkv_bias});
@@ -34,10 +32,12 @@ Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o,
   if (o.learned_scale)
     scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
   if (o.relative_bias)
-    relative_position_bias_table = scope.parameter(
-        "relative_position_bias_table", {(2 * grid.height - 1) * (2 * grid.width - 1), o.heads}, truncated_normal(0.02));
+    relative_position_bias_table =
+        scope.parameter("relative_position_bias_table",
+                        {(2 * grid.height - 1) * (2 * grid.width - 1), o.heads}, truncated_normal(0.02));
   if (o.prior.sharing == Sharing::head || o.prior.sharing == Sharing::layer)
-    prior.emplace(scope / "prior", o.prior.sharing == Sharing::head ? o.heads : 1, o.prior.hidden, grid, prefix);
+    prior.emplace(scope / "prior", o.prior.sharing == Sharing::head ? o.heads : 1, o.prior.hidden, grid,
+                  prefix);
   decay = Decay(scope / "gate", o.decay, dim, o.heads);
 }
 
@@ -57,8 +57,9 @@ ScoreTerms Attention::terms(const Tensor& x, const Tensor& omega) const {
 
 Tensor Attention::operator()(const Tensor& x, const Tensor& omega) const {
   const Inside here(path);
-  const auto attend = plain ? static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention_plain)
-                            : static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention);
+  const auto attend =
+      PlainAttention::active() ? static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention_plain)
+            : static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention);
   return proj(attend(qkv(x), options.heads, terms(x, omega)));
 }
 

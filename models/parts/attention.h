@@ -13,20 +13,34 @@ namespace tessera {
 // The config's "attention" object (of one stage).
 struct AttentionOptions {
   int64_t heads = 0;
-  int64_t head_dim = 0;        // dim / heads where the config gives none
+  int64_t head_dim = 0;  // dim / heads where the config gives none
   bool qkv_bias = false;
   bool learned_scale = false;  // LSA: one a head, from 1/sqrt(head_dim)
   bool mask_diagonal = false;  // LSA
   bool relative_bias = false;  // Swin's table, over the whole grid
   PriorOptions prior;          // SP-SA
-  Json decay;                  // RMT, SDT; see Decay
+  DecayOptions decay;          // RMT, SDT
 };
 
-AttentionOptions read_attention(const Json& options, int64_t dim);
+AttentionOptions read_attention(Fields fields, int64_t dim);
 
-// Multi-head self-attention with its score terms (reference/attention.py), for tokens on `grid` after `prefix`
-// others (the class token). `plain` runs the definition in place of the fused op: slow, for reading and
-// checking.
+// While one lives, every Attention of this thread runs the definition (attention_plain) in place of the fused op:
+// slow, but an Observer sees each score and probability.
+class PlainAttention {
+ public:
+  PlainAttention() : outer_(active_) { active_ = true; }
+  ~PlainAttention() { active_ = outer_; }
+  PlainAttention(const PlainAttention&) = delete;
+  PlainAttention& operator=(const PlainAttention&) = delete;
+  static bool active() { return active_; }
+
+ private:
+  inline static thread_local bool active_ = false;
+  bool outer_;
+};
+
+// Multi-head self-attention with its score terms (reference/attention.py), for tokens on `grid` after
+// `prefix` others (the class token).
 struct Attention {
   Attention() = default;
   Attention(const Scope& scope, int64_t dim, const AttentionOptions& options, Grid grid, int64_t prefix);
@@ -45,7 +59,6 @@ struct Attention {
   Tensor relative_position_bias_table;  // [(2h-1)(2w-1), H]
   std::optional<SpatialPrior> prior;
   Decay decay;
-  bool plain = false;
   std::string path;
 };
 

@@ -22,10 +22,10 @@ Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const
   return residual(attended, mlp(norm2(attended)), drop_path, pass);
 }
 
-std::vector<double> drop_rates(double rate, const std::string& rule, int64_t blocks) {
-  check(rate >= 0 && rate < 1, "drop_path: a rate of ", rate, "; it is a probability below 1");
-  check(rule == "constant" || rule == "linear", "drop_path_rule: unknown '", rule, "'",
-        did_you_mean(rule, {"constant", "linear"}), "; there are constant and linear");
+std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule) {
+  const double rate = fields.get("drop_path", 0.0, Range::at_least(0));
+  if (rate >= 1) fields.fail_at("drop_path", "is ", rate, ", a probability below 1 is wanted");
+  const std::string rule = fields.choice("drop_path_rule", {"constant", "linear"}, default_rule);
   std::vector<double> rates(static_cast<size_t>(blocks), rate);
   if (rule == "linear")
     for (size_t i = 0; i < rates.size(); ++i)

@@ -28,9 +28,9 @@ struct Block {
   std::string path;
 };
 
-// The drop-path rate of each block. `constant`: the rate in every block; `linear`: from 0 at the first to the
-// rate at the last. Fails for another rule, or a rate outside [0, 1).
-std::vector<double> drop_rates(double rate, const std::string& rule, int64_t blocks);
+// The config's "drop_path" and "drop_path_rule" as the rate of each block. `constant`: the rate in every
+// block; `linear`: from 0 at the first to the rate at the last.
+std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule);
 
 // x + branch, the branch dropped per image at `rate` while training.
 Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass);

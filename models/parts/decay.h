@@ -14,13 +14,22 @@ namespace tessera {
 //   content (SDT)   -|alpha d(i, j) (G_i + G_j) / 2|,  G = log sigmoid(x Wg^T + b)
 //
 // and for content without the distance, d = 1. Tokens before the grid neither decay nor are decayed.
-struct Decay {
+struct DecayOptions {
   enum class Kind { none, fixed, distance, content };
 
+  Kind kind = Kind::none;
+  double initial = 2, range = 4;  // fixed
+  double alpha = 1;               // distance, content
+  bool use_distance = true;       // content
+};
+
+// The config's "attention.decay" object.
+DecayOptions read_decay(Fields fields);
+
+struct Decay {
   Decay() = default;
-  // From the config's "attention.decay" object; null is none. A content decay makes `weight` [heads, dim] and
-  // `bias` [heads] in `scope`, which the config's names call `gate`.
-  Decay(const Scope& scope, const Json& options, int64_t dim, int64_t heads);
+  // A content decay makes `weight` [heads, dim] and `bias` [heads] in `scope`, which the names call `gate`.
+  Decay(const Scope& scope, const DecayOptions& options, int64_t dim, int64_t heads);
 
   // Fills in the decay's part of `terms` for the tokens x [B, N, D], the input of the layer's q, k and v.
   void apply(const Tensor& x, ScoreTerms& terms) const;
@@ -28,11 +37,9 @@ struct Decay {
   // The bias itself: [H, N, N], or [B, H, N, N] for content.
   Tensor matrix(const Tensor& x, Grid grid, int64_t prefix) const;
 
-  Kind kind = Kind::none;
-  Tensor slopes;         // [heads]: what one step of distance takes off a head's score; not for content
-  Linear gate;           // content
-  double alpha = 1;
-  bool use_distance = true;
+  DecayOptions options;
+  Tensor slopes;  // [heads]: what one step of distance takes off a head's score; not for content
+  Linear gate;    // content
 
  private:
   Tensor gates(const Tensor& x) const;  // [B, N, heads]

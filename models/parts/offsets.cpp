@@ -13,7 +13,8 @@ Tensor offset_index(Grid grid, int64_t prefix, int sign) {
   for (int64_t i = 0; i < h * w; ++i)
     for (int64_t j = 0; j < h * w; ++j) {
       const int64_t dy = sign * (j / w - i / w), dx = sign * (j % w - i % w);
-      index[static_cast<size_t>((i + prefix) * tokens + j + prefix)] = (dy + h - 1) * (2 * w - 1) + dx + w - 1;
+      index[static_cast<size_t>((i + prefix) * tokens + j + prefix)] =
+          (dy + h - 1) * (2 * w - 1) + dx + w - 1;
     }
   return Tensor::from(index, {tokens * tokens});
 }

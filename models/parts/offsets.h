@@ -5,8 +5,8 @@
 namespace tessera {
 
 // For every pair (query i, key j) of `prefix` tokens and then a grid, the row of a table over the
-// (2h-1)(2w-1) offsets: (dy + h-1)(2w-1) + dx + w-1. Pairs with a prefix token point one past the table's end.
-// i64 [N * N]. `sign` 1 takes key minus query (the prior), -1 query minus key (the relative bias).
+// (2h-1)(2w-1) offsets: (dy + h-1)(2w-1) + dx + w-1. Pairs with a prefix token point one past the table's
+// end. i64 [N * N]. `sign` 1 takes key minus query (the prior), -1 query minus key (the relative bias).
 Tensor offset_index(Grid grid, int64_t prefix, int sign);
 
 // The offsets themselves, row k being (dx, dy). [(2h-1)(2w-1), 2]

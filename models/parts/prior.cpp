@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-SpatialPrior::SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Grid grid, int64_t prefix)
-    : grid(grid), heads(heads), hidden(hidden), prefix(prefix), path(scope.path()) {
+SpatialPrior::SpatialPrior(const Scope& scope, int64_t its_heads, int64_t its_hidden, Grid its_grid,
+                           int64_t its_prefix)
+    : grid(its_grid), heads(its_heads), hidden(its_hidden), prefix(its_prefix), path(scope.path()) {
   const Scope fc1 = scope / "fc1", fc2 = scope / "fc2";
   fc1_weight = fc1.parameter("weight", {heads * hidden, 2}, truncated_normal(0.02));
   fc1_bias = fc1.parameter("bias", {heads * hidden}, constant(0));
@@ -21,26 +22,20 @@ SpatialPrior::SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Gr
 
 Tensor SpatialPrior::operator()() const {
   const Inside here(path);
-  const Tensor steps = offsets(grid, fc1_weight.dtype(), fc1_weight.device());                // [T, 2]
-  const Tensor features = linear(steps, fc1_weight, fc1_bias, Activation::relu);              // [T, H * hidden]
-  const Tensor weighed = multiply(features.reshape({-1, heads, hidden}), fc2_weight);         // [T, H, hidden]
-  const Tensor table = add(sum(weighed, {-1}), fc2_bias);                                     // [T, H]
+  const Tensor steps = offsets(grid, fc1_weight.dtype(), fc1_weight.device());         // [T, 2]
+  const Tensor features = linear(steps, fc1_weight, fc1_bias, Activation::relu);       // [T, H * hidden]
+  const Tensor weighed = multiply(features.reshape({-1, heads, hidden}), fc2_weight);  // [T, H, hidden]
+  const Tensor table = add(sum(weighed, {-1}), fc2_bias);                              // [T, H]
   const int64_t tokens = prefix + grid.height * grid.width;
   return spread(table, offset_index(grid, prefix, 1), tokens, 1.0);
 }
 
-PriorOptions read_prior(const Json& options) {
-  if (options.is_null()) return {};
-  Fields fields(options, "attention.prior");
+PriorOptions read_prior(Fields fields) {
+  const std::string sharing = fields.choice("sharing", {"head", "layer", "model"}, "head");
   PriorOptions prior;
-  const std::string sharing = fields.get<std::string>("sharing", "head");
-  prior.hidden = fields.get<int64_t>("hidden", 16);
+  prior.sharing = sharing == "head" ? Sharing::head : sharing == "layer" ? Sharing::layer : Sharing::model;
+  prior.hidden = fields.get<int64_t>("hidden", 16, Range::at_least(1));
   fields.done();
-  if (sharing == "head") prior.sharing = Sharing::head;
-  else if (sharing == "layer") prior.sharing = Sharing::layer;
-  else if (sharing == "model") prior.sharing = Sharing::model;
-  else fail("attention.prior: unknown sharing '", sharing, "'", did_you_mean(sharing, {"head", "layer", "model"}),
-            " (head: a network for every layer and head; layer: one a layer; model: one for all)");
   return prior;
 }
 

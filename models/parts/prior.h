@@ -33,7 +33,7 @@ struct PriorOptions {
   int64_t hidden = 16;
 };
 
-// The config's "attention.prior" object, or none for null.
-PriorOptions read_prior(const Json& options);
+// The config's "attention.prior" object.
+PriorOptions read_prior(Fields fields);
 
 }  // namespace tessera

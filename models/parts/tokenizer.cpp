@@ -11,34 +11,28 @@ int64_t copies(Directions directions) { return directions == Directions::all ? 8
 
 }  // namespace
 
-Directions parse_directions(const std::string& text) {
-  if (text == "cardinal") return Directions::cardinal;
-  if (text == "diagonal") return Directions::diagonal;
-  if (text == "all") return Directions::all;
-  fail("tokenizer: unknown directions '", text, "'", did_you_mean(text, {"cardinal", "diagonal", "all"}));
+Directions read_directions(Fields& fields) {
+  const std::string text = fields.choice("directions", {"cardinal", "diagonal", "all"}, "diagonal");
+  return text == "cardinal"   ? Directions::cardinal
+         : text == "diagonal" ? Directions::diagonal
+                              : Directions::all;
 }
 
-Tokenizer::Options read_tokenizer(const Json& json) {
-  Fields fields(json, "tokenizer");
+Tokenizer::Options read_tokenizer(Fields fields) {
   Tokenizer::Options o;
-  const std::string kind = fields.required<std::string>("kind");
-  check(kind == "patch" || kind == "shifted", "tokenizer: unknown kind '", kind, "'",
-        did_you_mean(kind, {"patch", "shifted"}), "; this architecture takes patch and shifted");
-  o.shifted = kind == "shifted";
-  o.patch_size = fields.required<int64_t>("patch_size");
-  check(o.patch_size > 0, "tokenizer: patch_size is ", o.patch_size, ", at least 1 is needed");
-  o.directions = parse_directions(fields.get<std::string>("directions", "diagonal"));
-  o.ratio = fields.get("ratio", 0.5);
-  check(o.ratio >= 0 && o.ratio <= 1, "tokenizer: ratio is ", o.ratio, ", a shift of 0 to 1 patches is meant");
+  o.shifted = fields.choice("kind", {"patch", "shifted"}) == "shifted";
+  o.patch_size = fields.get<int64_t>("patch_size", Range::at_least(1));
+  o.directions = read_directions(fields);
+  o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
   o.post_norm = fields.get("post_norm", false);
-  check(!(o.shifted && o.post_norm), "tokenizer: post_norm goes with kind patch; SPT norms before its map");
+  if (o.shifted && o.post_norm) fields.fail_at("post_norm", "goes with kind patch; SPT norms before its map");
   fields.done();
   return o;
 }
 
 Grid patch_grid(int64_t image_size, int64_t patch_size) {
-  check(image_size > 0 && image_size % patch_size == 0, "tokenizer: an image of ", image_size, " pixels is no whole ",
-        "number of patches of ", patch_size);
+  check(image_size > 0 && image_size % patch_size == 0, "tokenizer: an image of ", image_size,
+        " pixels is no whole ", "number of patches of ", patch_size);
   return {image_size / patch_size, image_size / patch_size};
 }
 
@@ -60,7 +54,8 @@ Tensor Tokenizer::operator()(const Tensor& image) const {
     return options.post_norm ? norm(tokens) : tokens;
   }
   const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
-  return linear(norm(patches(shifted_copies(image, options.directions, shift), options.patch_size)), map, bias);
+  return linear(norm(patches(shifted_copies(image, options.directions, shift), options.patch_size)), map,
+                bias);
 }
 
 }  // namespace tessera

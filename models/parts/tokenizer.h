@@ -32,13 +32,15 @@ struct Tokenizer {
   Tensor operator()(const Tensor& image) const;  // [B, C, H, W] -> [B, N, D]
 
   Options options;
-  LayerNorm norm;      // before the map for SPT, after it for post_norm
-  Tensor weight, bias; // [D, C(S+1), P, P], [D]
+  LayerNorm norm;       // before the map for SPT, after it for post_norm
+  Tensor weight, bias;  // [D, C(S+1), P, P], [D]
   std::string path;
 };
 
-Tokenizer::Options read_tokenizer(const Json& json);
-Directions parse_directions(const std::string& text);
+// The config's "tokenizer" object, for architectures that take kinds patch and shifted.
+Tokenizer::Options read_tokenizer(Fields fields);
+// "directions": cardinal, diagonal (where it is left out) or all.
+Directions read_directions(Fields& fields);
 
 // The grid of patches of an image; fails if it is not a whole number of them.
 Grid patch_grid(int64_t image_size, int64_t patch_size);

@@ -1,0 +1,58 @@
+#include <cmath>
+
+#include "engine/check/op_case.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/conv.h"
+
+namespace tessera {
+
+namespace {
+
+OpCase convolution(const char* op, const char* variant, bool depthwise, const Shape& x, const Shape& weight,
+                   ConvOptions options) {
+  return {op,
+          variant,
+          {random_tensor(x, 1), random_tensor(weight, 2), random_tensor({weight[0]}, 3)},
+          [=](std::span<const Tensor> in) {
+            return depthwise ? depthwise_conv2d(in[0], in[1], in[2], options)
+                             : conv2d(in[0], in[1], in[2], options);
+          }};
+}
+
+OpCase norm(const char* variant, bool training, const Shape& x) {
+  const int64_t width = x[-1];
+  return {"batch_norm",
+          variant,
+          {random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)},
+          [=](std::span<const Tensor> in) {
+            Tensor mean = random_tensor({width}, 4), variance = random_tensor({width}, 5);
+            for (int64_t i = 0; i < width; ++i)
+              variance.data<double>()[i] = 1 + std::abs(variance.data<double>()[i]);
+            const DType dtype = in[0].dtype();
+            return batch_norm(in[0], in[1], in[2], mean.to(dtype).to(in[0].device()),
+                              variance.to(dtype).to(in[0].device()), {.training = training});
+          }};
+}
+
+}  // namespace
+
+OpCases conv_cases() {
+  return {convolution("conv2d", "3 x 3, padded", false, {2, 5, 4, 3}, {4, 3, 3, 3}, {1, 1}),
+          convolution("conv2d", "stride 2", false, {3, 7, 6, 2}, {3, 2, 3, 3}, {2, 1}),
+          convolution("conv2d", "patches, rectangular", false, {1, 4, 6, 2}, {5, 2, 2, 3}, {2, 0}),
+          convolution("conv2d", "many rows at once", false, {17, 20, 16, 1}, {1, 1, 2, 2}, {1, 0}),
+          convolution("depthwise_conv2d", "", true, {2, 5, 4, 3}, {3, 1, 3, 3}, {1, 1}),
+          convolution("depthwise_conv2d", "two filters a channel, stride 2", true, {2, 5, 4, 3}, {6, 1, 3, 3},
+                      {2, 1}),
+          convolution("depthwise_conv2d", "5 x 5", true, {17, 3, 4, 2}, {2, 1, 5, 5}, {1, 2}),
+          {"unfold", "", {random_tensor({2, 5, 4, 3}, 1)}, [](std::span<const Tensor> in) {
+             return unfold(in[0], 3, {.stride = 2, .padding = 1});
+           }}};
+}
+
+OpCases batch_norm_cases() {
+  return {norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
+          norm("many rows", true, {200, 2})};
+}
+
+}  // namespace tessera

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/ops/batch_norm_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+// Sums over rows of `count` numbers a column: chunk(begin, end, sums) adds rows to sums [count, width],
+// zeroed before. At most 64 chunks of at least 64 rows, added in order.
+template <class W, class Chunk>
+std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chunk) {
+  const int64_t grain = std::max<int64_t>(64, (rows + 63) / 64), chunks = (rows + grain - 1) / grain;
+  const int64_t stride = count * width;
+  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
+  parallel_for(rows, grain,
+               [&](int64_t begin, int64_t end) { chunk(begin, end, parts.data() + begin / grain * stride); });
+  for (int64_t c = 1; c < chunks; ++c)
+    for (int64_t j = 0; j < stride; ++j)
+      parts[static_cast<size_t>(j)] += parts[static_cast<size_t>(c * stride + j)];
+  parts.resize(static_cast<size_t>(stride));
+  return parts;
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, Wide<T>* mean,
+                                       Wide<T>* variance) {
+  using W = Wide<T>;
+  const auto sums = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = 0; j < width; ++j) sum[j] += W(x[i * width + j]);
+  });
+  for (int64_t j = 0; j < width; ++j) mean[j] = sums[static_cast<size_t>(j)] / W(rows);
+  const auto squares = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = 0; j < width; ++j) {
+        const W centred = W(x[i * width + j]) - mean[j];
+        sum[j] += centred * centred;
+      }
+  });
+  for (int64_t j = 0; j < width; ++j) variance[j] = squares[static_cast<size_t>(j)] / W(rows);
+}
+
+template <>
+template <class T>
+void BatchNormKernels<Cpu>::update(int64_t rows, int64_t width, const Wide<T>* mean, const Wide<T>* variance,
+                                   double momentum, T* running_mean, T* running_var) {
+  using W = Wide<T>;
+  const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1);
+  for (int64_t j = 0; j < width; ++j) {
+    running_mean[j] = T(keep * W(running_mean[j]) + take * mean[j]);
+    running_var[j] = T(keep * W(running_var[j]) + take * variance[j] * unbiased);
+  }
+}
+
+template <>
+template <class T>
+void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
+                                    const Wide<T>* mean, const Wide<T>* variance, double eps, Wide<T>* rstd,
+                                    T* y) {
+  using W = Wide<T>;
+  std::vector<W> factors(static_cast<size_t>(2 * width));  // y = a x + b
+  W *a = factors.data(), *b = a + width;
+  for (int64_t j = 0; j < width; ++j) {
+    rstd[j] = 1 / std::sqrt(variance[j] + W(eps));
+    a[j] = rstd[j] * W(weight[j]);
+    b[j] = W(bias[j]) - mean[j] * a[j];
+  }
+  parallel_for(rows, 256, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
+      for (int64_t j = 0; j < width; ++j) y[i * width + j] = T(a[j] * W(x[i * width + j]) + b[j]);
+  });
+}
+
+template <>
+template <class T>
+void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x,
+                                     const T* weight, const Wide<T>* mean, const Wide<T>* rstd, bool add_dx,
+                                     T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
+  using W = Wide<T>;
+  const auto sums = column_sums<W>(rows, width, 2, [=](int64_t begin, int64_t end, W* dh) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = 0; j < width; ++j) {
+        const W d = W(dy[i * width + j]), h = (W(x[i * width + j]) - mean[j]) * rstd[j];
+        dh[j] += d * h;
+        dh[width + j] += d;
+      }
+  });
+  const W *dy_h = sums.data(), *dy_sum = dy_h + width;  // = dweight, dbias
+  if (dx) {
+    // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
+    const W share = batch ? W(1) / W(rows) : W(0);
+    parallel_for(rows, 256, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
+        for (int64_t j = 0; j < width; ++j) {
+          const int64_t at = i * width + j;
+          const W h = (W(x[at]) - mean[j]) * rstd[j];
+          const W d = rstd[j] * W(weight[j]) * (W(dy[at]) - share * (dy_sum[j] + h * dy_h[j]));
+          dx[at] = T(add_dx ? W(dx[at]) + d : d);
+        }
+    });
+  }
+  for (int64_t j = 0; j < width; ++j) {
+    if (dweight) dweight[j] = T(add_dweight ? W(dweight[j]) + dy_h[j] : dy_h[j]);
+    if (dbias) dbias[j] = T(add_dbias ? W(dbias[j]) + dy_sum[j] : dy_sum[j]);
+  }
+}
+
+TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::statistics)
+TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::update)
+TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::backward)
+
+}  // namespace tessera

@@ -1,0 +1,105 @@
+#include "engine/ops/conv.h"
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/conv_kernels.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+ConvSize sized(const char* op, const Tensor& x, int64_t kernel_h, int64_t kernel_w, const ConvOptions& o) {
+  check(x.rank() == 4, op, ": input ", x.shape(), ", a map [B, H, W, C] is wanted");
+  check(o.stride > 0 && o.padding >= 0, op, ": stride ", o.stride, " and padding ", o.padding,
+        "; at least 1 and 0 are wanted");
+  const int64_t height = x.dim(1) + 2 * o.padding, width = x.dim(2) + 2 * o.padding;
+  check(kernel_h > 0 && kernel_w > 0 && height >= kernel_h && width >= kernel_w, op, ": input ", x.shape(),
+        " with padding ", o.padding, " is smaller than a window of ", kernel_h, " x ", kernel_w);
+  return {x.dim(0),
+          x.dim(1),
+          x.dim(2),
+          x.dim(3),
+          0,
+          kernel_h,
+          kernel_w,
+          o.stride,
+          o.padding,
+          (height - kernel_h) / o.stride + 1,
+          (width - kernel_w) / o.stride + 1};
+}
+
+void check_weights(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   int64_t inputs) {
+  check(weight.rank() == 4 && weight.dim(1) == inputs && weight.dtype() == x.dtype(), op, ": input ",
+        x.dtype(), " ", x.shape(), " takes a weight ", x.dtype(), " [O, ", inputs, ", kh, kw], not ",
+        weight.dtype(), " ", weight.shape());
+  if (bias.defined())
+    check(bias.shape() == Shape{weight.dim(0)} && bias.dtype() == x.dtype(), op, ": weight ", weight.shape(),
+          " takes a bias ", x.dtype(), " [", weight.dim(0), "], not ", bias.dtype(), " ", bias.shape());
+}
+
+// Both convolutions but for their kernels and their name.
+template <template <class> class Kernels>
+Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                int64_t macs) {
+  const char* name = op->name.data();
+  const Tensor y = Tensor::empty({size.images, size.out_h, size.out_w, size.out}, x.dtype(), x.device());
+  dispatch(x, name, [&]<class Dev, class T>() {
+    Kernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
+                                      bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
+  });
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
+    dispatch(x, name, [&]<class Dev, class T>() {
+      Kernels<Dev>::template backward<T>(size, g.dy().data<T>(), x.data<T>(), weight.data<T>(), dx.add(),
+                                         dx.data<T>(), dweight.add(), dweight.data<T>(), dbias.add(),
+                                         dbias.data<T>());
+    });
+  };
+  return record(op, y, {x, weight, bias}, backward, macs);
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+  check(x.rank() == 4, "conv2d: input ", x.shape(), ", a map [B, H, W, C] is wanted");
+  check_weights("conv2d", x, weight, bias, x.dim(3));
+  ConvSize size = sized("conv2d", x, weight.dim(2), weight.dim(3), options);
+  size.out = weight.dim(0);
+  if (size.window() == 1 && options.stride == 1 && options.padding == 0)  // a linear map of each pixel
+    return linear(x, weight.reshape({size.out, size.in}), bias);
+  const int64_t macs = size.images * size.positions() * size.out * size.in * size.window();
+  return convolve<ConvKernels>("conv2d", size, x, weight, bias, macs);
+}
+
+Tensor depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvOptions& options) {
+  check_weights("depthwise_conv2d", x, weight, bias, 1);
+  ConvSize size = sized("depthwise_conv2d", x, weight.dim(2), weight.dim(3), options);
+  size.out = weight.dim(0);
+  check(size.in > 0 && size.out % size.in == 0, "depthwise_conv2d: weight ", weight.shape(), " gives ",
+        size.out, " channels, no multiple of the ", size.in, " of the input ", x.shape());
+  return convolve<DepthwiseConvKernels>("depthwise_conv2d", size, x, weight, bias,
+                                        size.images * size.positions() * size.out * size.window());
+}
+
+Tensor unfold(const Tensor& x, int64_t kernel, const ConvOptions& options) {
+  const ConvSize size = sized("unfold", x, kernel, kernel, options);
+  const Tensor y =
+      Tensor::empty({size.images, size.positions(), size.in * size.window()}, x.dtype(), x.device());
+  dispatch(x, "unfold", [&]<class Dev, class T>() {
+    UnfoldKernels<Dev>::template forward<T>(size, x.data<T>(), y.data<T>());
+  });
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "unfold", [&]<class Dev, class T>() {
+      UnfoldKernels<Dev>::template backward<T>(size, g.dy().data<T>(), dx.add(), dx.data<T>());
+    });
+  };
+  return record("unfold", y, {x}, backward);
+}
+
+}  // namespace tessera

@@ -1,0 +1,145 @@
+// The depthwise convolution: channels lie last, so every tap of a window is one loop over them.
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/core/storage.h"
+#include "engine/ops/conv_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+// [out, window] -> [window, out], widened.
+template <class T> std::vector<Wide<T>> taps_first(const ConvSize& s, const T* weight) {
+  std::vector<Wide<T>> turned(static_cast<size_t>(s.out * s.window()));
+  for (int64_t o = 0; o < s.out; ++o)
+    for (int64_t k = 0; k < s.window(); ++k)
+      turned[static_cast<size_t>(k * s.out + o)] = Wide<T>(weight[o * s.window() + k]);
+  return turned;
+}
+
+// f(k, pixel) for the taps of window (i, j) that lie inside the map; pixel = y * width + x.
+template <class F> void each_tap_inside(const ConvSize& s, int64_t i, int64_t j, F f) {
+  for (int64_t u = 0; u < s.kernel_h; ++u) {
+    const int64_t y = i * s.stride + u - s.padding;
+    if (y < 0 || y >= s.height) continue;
+    for (int64_t v = 0; v < s.kernel_w; ++v) {
+      const int64_t x = j * s.stride + v - s.padding;
+      if (x >= 0 && x < s.width) f(u * s.kernel_w + v, y * s.width + x);
+    }
+  }
+}
+
+// f(o, c) for every output channel o and the input channel c = o / m that it reads.
+template <class F> void each_channel(const ConvSize& s, F f) {
+  const int64_t m = s.out / s.in;
+  if (m == 1) {
+#pragma omp simd
+    for (int64_t c = 0; c < s.in; ++c) f(c, c);
+    return;
+  }
+  for (int64_t c = 0; c < s.in; ++c)
+    for (int64_t r = 0; r < m; ++r) f(c * m + r, c);
+}
+
+template <class T>
+void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const T* bias, T* y) {
+  using W = Wide<T>;
+  std::vector<W> sums(static_cast<size_t>(s.out));
+  for (int64_t i = 0; i < s.out_h; ++i)
+    for (int64_t j = 0; j < s.out_w; ++j) {
+      W* sum = sums.data();
+      for (int64_t o = 0; o < s.out; ++o) sum[o] = bias ? W(bias[o]) : W(0);
+      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
+        const T* in = image + pixel * s.in;
+        const W* tap = taps + k * s.out;
+        each_channel(s, [=](int64_t o, int64_t c) { sum[o] += tap[o] * W(in[c]); });
+      });
+      T* out = y + (i * s.out_w + j) * s.out;
+      for (int64_t o = 0; o < s.out; ++o) out[o] = T(sum[o]);
+    }
+}
+
+template <class T> void dx_of_image(const ConvSize& s, const T* dy, const Wide<T>* taps, bool add, T* dx) {
+  using W = Wide<T>;
+  const int64_t pixels = s.height * s.width * s.in;
+  std::vector<W> sums(static_cast<size_t>(pixels), W(0));
+  for (int64_t i = 0; i < s.out_h; ++i)
+    for (int64_t j = 0; j < s.out_w; ++j) {
+      const T* d = dy + (i * s.out_w + j) * s.out;
+      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
+        W* to = sums.data() + pixel * s.in;
+        const W* tap = taps + k * s.out;
+        each_channel(s, [=](int64_t o, int64_t c) { to[c] += tap[o] * W(d[o]); });
+      });
+    }
+  const W* sum = sums.data();
+  for (int64_t i = 0; i < pixels; ++i) dx[i] = T(add ? W(dx[i]) + sum[i] : sum[i]);
+}
+
+// Adds an image's part of d taps [window, out] and d bias [out].
+template <class T>
+void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtaps, Wide<T>* dbias) {
+  using W = Wide<T>;
+  for (int64_t i = 0; i < s.out_h; ++i)
+    for (int64_t j = 0; j < s.out_w; ++j) {
+      const T* d = dy + (i * s.out_w + j) * s.out;
+      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
+        const T* in = image + pixel * s.in;
+        W* to = dtaps + k * s.out;
+        each_channel(s, [=](int64_t o, int64_t c) { to[o] += W(d[o]) * W(in[c]); });
+      });
+      for (int64_t o = 0; o < s.out; ++o) dbias[o] += W(d[o]);
+    }
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+  const auto taps = taps_first(s, weight);
+  parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), bias, y + b * s.positions() * s.out);
+  });
+}
+
+template <>
+template <class T>
+void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
+                                         bool add_dx, T* dx, bool add_dweight, T* dweight, bool add_dbias,
+                                         T* dbias) {
+  using W = Wide<T>;
+  const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
+  const auto taps = taps_first(s, weight);
+  if (dx)
+    parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+      dx_of_image(s, dy + b * outputs, taps.data(), add_dx, dx + b * pixels);
+    });
+  if (!dweight && !dbias) return;
+  const int64_t grain = (s.images + 15) / 16, chunks = (s.images + grain - 1) / grain;
+  const int64_t stride = (s.window() + 1) * s.out;
+  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
+  parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
+    W* own = parts.data() + begin / grain * stride;
+    for (int64_t b = begin; b < end; ++b)
+      sums_of_image(s, dy + b * outputs, x + b * pixels, own, own + s.window() * s.out);
+  });
+  const auto total = [&](int64_t k, int64_t o, bool add, T& out) {
+    W sum = add ? W(out) : W(0);
+    for (int64_t p = 0; p < chunks; ++p) sum += parts[static_cast<size_t>(p * stride + k * s.out + o)];
+    out = T(sum);
+  };
+  for (int64_t o = 0; o < s.out; ++o) {
+    for (int64_t k = 0; dweight && k < s.window(); ++k) total(k, o, add_dweight, dweight[o * s.window() + k]);
+    if (dbias) total(s.window(), o, add_dbias, dbias[o]);
+  }
+}
+
+TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cpu>::backward)
+
+}  // namespace tessera

@@ -1,0 +1,143 @@
+#include "models/fixture.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "engine/autograd/tape.h"
+#include "engine/io/safetensors.h"
+#include "engine/ops/loss.h"
+#include "models/model.h"
+#include "models/parts/fixture_parts.h"
+
+namespace tessera {
+
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr std::string_view parameter_prefix = "param.", gradient_prefix = "grad.";
+
+const Tensor& needed(const Tensors& stored, const std::string& name, const std::string& path) {
+  const auto found = stored.find(name);
+  if (found == stored.end()) fail(path, ": no tensor '", name, "', which a fixture of this kind holds");
+  return found->second;
+}
+
+NamedTensors parameters_of(const Tensors& stored) {
+  NamedTensors parameters;
+  for (const auto& [name, tensor] : stored)
+    if (name.starts_with(parameter_prefix))
+      parameters.emplace_back(name.substr(parameter_prefix.size()), tensor);
+  return parameters;
+}
+
+void collect_gradients(const Parameters& parameters, Tensors& computed) {
+  for (const Parameter& p : parameters) {
+    if (!p.trainable) continue;
+    const Tensor grad = p.value.grad();
+    computed[std::string(gradient_prefix) + p.name] =
+        grad.defined() ? grad : Tensor::zeros(p.value.shape(), p.value.dtype());
+  }
+}
+
+// A classifier in evaluation: logits, loss, and the gradients of the parameters and the image.
+Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, DType dtype) {
+  const Model model = build(config, {.dtype = dtype});
+  model.parameters.load(parameters_of(stored), path);
+  const Tensor input = needed(stored, "input", path).to(dtype).clone().require_grad();
+  Tape tape;
+  Pass pass;
+  const Tensor logits = model.logits(input, pass);
+  const Tensor loss = cross_entropy(logits, needed(stored, "target", path));
+  tape.backward(loss);
+  Tensors computed{{"logits", logits}, {"loss", loss}, {"grad_input", input.grad()}};
+  collect_gradients(model.parameters, computed);
+  return computed;
+}
+
+// A part, its output weighed by the file's `grad_output`.
+Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, DType dtype) {
+  const Part part = build_part(config, dtype);
+  part.parameters.load(parameters_of(stored), path);
+  const auto given = stored.find("input");
+  Tensor input;
+  if (given != stored.end()) input = given->second.to(dtype).clone().require_grad();
+  Tape tape;
+  const Tensor output = part.output(input);
+  Tensors computed{{part.output_name, output}};
+  if (output.place().tape == 0) return computed;  // a decay of the distance alone has no gradient
+  tape.backward(output, needed(stored, "grad_output", path).to(dtype));
+  if (input.defined()) computed["grad_input"] = input.grad();
+  collect_gradients(part.parameters, computed);
+  return computed;
+}
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double value : values) most = std::isnan(value) ? value : std::max(most, std::abs(value));
+  return most;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    if (!(difference <= most))
+      most = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+  }
+  return most;
+}
+
+double largest_gradient(const Tensors& stored) {
+  double most = 0;
+  for (const auto& [name, tensor] : stored)
+    if (name.starts_with("grad") && name != "grad_output") most = std::max(most, largest(tensor.values()));
+  return most;
+}
+
+Parity compare(const Tensors& computed, const Tensors& stored, DType dtype, const std::string& path) {
+  const double floor = (dtype == DType::f64 ? 1e-8 : 1e-6) * largest_gradient(stored);
+  Parity parity{0, "all", 0};
+  for (const auto& [name, a] : computed) {
+    const Tensor& b = needed(stored, name, path);
+    check(a.shape() == b.shape(), path, ": ", name, " is ", b.shape(), " in the file, the engine gives ",
+          a.shape());
+    ++parity.compared;
+    const std::vector<double> reference = b.values();
+    const double difference = largest_difference(a.values(), reference);
+    if (difference == 0 || (name.starts_with("grad") && difference <= floor)) continue;
+    const double error = difference / std::max(largest(reference), 1e-30);
+    if (!(error <= parity.error)) parity = {error, name, parity.compared};
+  }
+  return parity;
+}
+
+// What the file holds beyond inputs must have been computed: a forgotten gradient must not pass.
+void check_complete(const Tensors& computed, const Tensors& stored, const std::string& path) {
+  static const std::set<std::string> inputs{"input", "target", "grad_output"};
+  for (const auto& [name, tensor] : stored)
+    check(computed.contains(name) || inputs.contains(name) || name.starts_with(parameter_prefix), path,
+          ": holds '", name, "', which the engine does not compute for a fixture of this kind");
+}
+
+}  // namespace
+
+Parity check_fixture(const std::string& path, DType dtype) {
+  check(dtype == DType::f32 || dtype == DType::f64, "parity: runs in f32 or f64, not ", dtype);
+  const TensorFile file = read_safetensors(path);
+  const auto text = file.metadata.find("config");
+  check(text != file.metadata.end(), path, ": no \"config\" in its metadata; is it a fixture?");
+  const Json config = parse_json(text->second, path + ": config");
+  const auto mode = file.metadata.find("mode");
+  check(mode == file.metadata.end(), path, ": mode '", mode == file.metadata.end() ? "" : mode->second,
+        "' (batch statistics) is for models with batch norm; none of the known ones has it");
+  const Tensors stored(file.tensors.begin(), file.tensors.end());
+  const bool is_part = config.is_object() && config.contains("part");
+  const Tensors computed = (is_part ? run_part : run_model)(config, stored, path, dtype);
+  check_complete(computed, stored, path);
+  return compare(computed, stored, dtype, path);
+}
+
+}  // namespace tessera

@@ -1,0 +1,155 @@
+#include "models/vit.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+#include "engine/ops/loss.h"
+#include "models/presets.h"
+
+using namespace tessera;
+
+namespace {
+
+// A small ViT with every score term.
+Json everything() {
+  return {{"arch", "vit"},
+          {"image_size", 8},
+          {"in_channels", 2},
+          {"num_classes", 3},
+          {"dim", 12},
+          {"depth", 2},
+          {"drop_path", 0.5},
+          {"tokenizer", {{"kind", "shifted"}, {"patch_size", 2}}},
+          {"attention",
+           {{"heads", 2},
+            {"scale", "learned"},
+            {"mask_diagonal", true},
+            {"relative_bias", true},
+            {"prior", {{"sharing", "head"}, {"hidden", 3}}},
+            {"decay", {{"kind", "content"}, {"alpha", 0.5}}}}}};
+}
+
+// The prior's fc2 starts at 0 and the positions at size 1: moved, so that every path carries a gradient.
+void perturb(const Model& model) {
+  uint64_t seed = 0;
+  for (const Parameter& p : model.parameters) {
+    const Tensor noise = random_tensor(p.value.shape(), ++seed);
+    for (int64_t i = 0; i < noise.elements(); ++i) p.value.data<double>()[i] += 0.2 * noise.data<double>()[i];
+  }
+}
+
+Tensor loss_of(const Model& model, const Tensor& images, Pass& pass) {
+  return cross_entropy(model.logits(images, pass), Tensor::from(std::vector<int64_t>{2, 0}, {2}));
+}
+
+}  // namespace
+
+TEST_CASE("a ViT with every score term has the gradient that differences show") {
+  const Model model = build(everything(), {.dtype = DType::f64});
+  perturb(model);
+  const Tensor images = random_tensor({2, 2, 8, 8}, 99);
+  Pass pass;
+  {
+    Tape tape;
+    tape.backward(loss_of(model, images, pass));
+  }
+  for (const Parameter& p : model.parameters) {
+    CAPTURE(p.name);
+    const Tensor direction = random_tensor(p.value.shape(), 5), start = p.value.clone();
+    const auto along = [&](double step) {
+      for (int64_t i = 0; i < start.elements(); ++i)
+        p.value.data<double>()[i] = start.data<double>()[i] + step * direction.data<double>()[i];
+      return loss_of(model, images, pass).item();
+    };
+    const double h = 1e-4;
+    const double slope = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h);
+    along(0);
+    double predicted = 0;
+    for (int64_t i = 0; i < start.elements(); ++i)
+      predicted += p.value.grad().data<double>()[i] * direction.data<double>()[i];
+    CHECK(predicted == doctest::Approx(slope).epsilon(1e-6));
+    CHECK(std::abs(slope) > 1e-9);
+  }
+}
+
+TEST_CASE("evaluation draws nothing; training drops paths, the same for the same seed") {
+  const Model model = build(everything());
+  const Tensor images = random_tensor({2, 2, 8, 8}, 1).to(DType::f32);
+  const auto logits = [&](bool training, uint64_t seed) {
+    Pass pass{training, Random(seed)};
+    return model.logits(images, pass).values();
+  };
+  CHECK(logits(false, 1) == logits(false, 2));
+  CHECK(logits(true, 1) == logits(true, 1));
+  CHECK(logits(true, 1) != logits(true, 2));
+}
+
+TEST_CASE("the modifiers that sharing and kind select make the parameters of the names table") {
+  Json config = everything();
+  config["attention"]["prior"]["sharing"] = "model";
+  CHECK(build(config).parameters.find("prior.fc1.weight")->shape() == Shape{3, 2});
+  config["attention"]["prior"]["sharing"] = "layer";
+  CHECK(build(config).parameters.find("blocks.1.attn.prior.fc2.weight")->shape() == Shape{1, 3});
+  const Model model = build(everything());
+  CHECK(model.parameters.find("blocks.0.attn.prior.fc1.weight")->shape() == Shape{6, 2});
+  CHECK(model.parameters.find("blocks.0.attn.gate.weight")->shape() == Shape{2, 12});
+  CHECK(model.parameters.find("blocks.0.attn.scale")->shape() == Shape{2});
+  CHECK(model.parameters.find("blocks.0.attn.relative_position_bias_table")->shape() == Shape{49, 2});
+  CHECK(model.parameters.find("patch_embed.norm.weight")->shape() == Shape{2 * 5 * 4});
+}
+
+TEST_CASE("a config that makes no sense is refused with the reason") {
+  const auto message = [](const std::function<void(Json&)>& change) -> std::string {
+    Json config = everything();
+    change(config);
+    try {
+      build(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "built";
+  };
+  const auto says = [&](const std::function<void(Json&)>& change, const std::string& part) {
+    const std::string said = message(change);
+    CAPTURE(said);
+    CHECK(said.find(part) != std::string::npos);
+  };
+  says([](Json& c) { c["arch"] = "vitt"; }, "did you mean 'vit'?");
+  says([](Json& c) { c["attention"]["masc_diagonal"] = true; }, "mask_diagonal");
+  says([](Json& c) { c["image_size"] = 9; }, "9 pixels");
+  says([](Json& c) { c["drop_path"] = 1.0; }, "drop_path");
+  says([](Json& c) { c["attention"]["heads"] = 13; }, "heads");
+  says([](Json& c) { c["attention"]["prior"]["sharing"] = "heads"; }, "head");
+  says([](Json& c) { c["tokenizer"]["post_norm"] = true; }, "post_norm");
+  says([](Json& c) { c["attention"]["decay"] = {{"kind", "fixed"}, {"initial", 0.0}}; }, "positive");
+  says([](Json& c) { c.erase("dim"); }, "dim");
+  CHECK(message([](Json&) {}) == "built");
+}
+
+TEST_CASE("images of another size are refused with both sizes") {
+  const Model model = build(everything());
+  Pass pass;
+  CHECK_THROWS_WITH_AS(model.logits(Tensor::zeros({1, 3, 8, 8}), pass),
+                       "model: images [1, 3, 8, 8], this vit takes [B, 2, 8, 8]", Error);
+}
+
+TEST_CASE("presets cost what SIZES.md says") {
+  struct Row {
+    const char* name;
+    int64_t parameters, macs;
+  };
+  for (const Row& row : {Row{"vit", 2757, 189749}, Row{"t-vit", 2757, 189749}, Row{"l-vit", 2757, 189749},
+                         Row{"s-vit", 2906, 199254}, Row{"sl-vit", 2906, 199254}}) {
+    CAPTURE(row.name);
+    const Cost cost = cost_of(preset(row.name, 64, 200));
+    CHECK(std::llround(static_cast<double>(cost.parameters) / 1e3) == row.parameters);
+    CHECK(std::llround(static_cast<double>(cost.macs) / 1e4) ==
+          std::llround(static_cast<double>(row.macs) / 1e1));
+  }
+  CHECK_THROWS_AS(preset("sl-vitt", 32, 10), Error);
+  CHECK_THROWS_AS(preset("vit", 30, 10), Error);
+}

@@ -1,0 +1,42 @@
+#include "engine/ops/batch_norm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/check/gradient_check.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("batch norm passes every check of its cases") {
+  for (const OpCase& c : batch_norm_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("training norms by the batch and moves the running statistics, the variance unbiased") {
+  const Tensor x = Tensor::from({1, 3, 5, 7}, {4, 1}, DType::f64);
+  const Tensor one = Tensor::full({1}, 1, DType::f64), zero = Tensor::zeros({1}, DType::f64);
+  const Tensor mean = Tensor::full({1}, 10, DType::f64), var = Tensor::full({1}, 2, DType::f64);
+  const Tensor y = batch_norm(x, one, zero, mean, var, {.training = true, .momentum = 0.1, .eps = 0});
+  CHECK(y.values()[0] == doctest::Approx(-3 / std::sqrt(5.0)));
+  CHECK(mean.item() == doctest::Approx(0.9 * 10 + 0.1 * 4));
+  CHECK(var.item() == doctest::Approx(0.9 * 2 + 0.1 * 20.0 / 3));
+}
+
+TEST_CASE("evaluation norms by the running statistics and leaves them") {
+  const Tensor x = Tensor::from({1, 3}, {2, 1});
+  const Tensor mean = Tensor::full({1}, 1), var = Tensor::full({1}, 4);
+  const Tensor y = batch_norm(x, Tensor::full({1}, 2), Tensor::full({1}, 5), mean, var, {.eps = 0});
+  CHECK(y.values() == std::vector<double>{5, 7});
+  CHECK(mean.item() == 1);
+  CHECK(var.item() == 4);
+}
+
+TEST_CASE("batch norm names what does not fit") {
+  const Tensor x = Tensor::zeros({2, 3}), c = Tensor::zeros({3});
+  CHECK_THROWS_AS(batch_norm(x, Tensor::zeros({2}), c, c, c, {}), Error);
+  CHECK_THROWS_AS(batch_norm(Tensor::zeros({1, 3}), c, c, c, c, {.training = true}), Error);
+}

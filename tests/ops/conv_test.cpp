@@ -1,0 +1,59 @@
+#include "engine/ops/conv.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check/gradient_check.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("convolutions pass every check of their cases") {
+  for (const OpCase& c : conv_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("a convolution by hand: zeros outside, the weight not turned") {
+  const Tensor x = Tensor::from({1, 2, 3, 4}, {1, 2, 2, 1});
+  const Tensor weight = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 3, 3});
+  const Tensor y = conv2d(x, weight, Tensor::from({0.5}, {1}), {.stride = 1, .padding = 1});
+  // y[0, 0] = 5*1 + 6*2 + 8*3 + 9*4
+  CHECK(y.values() == std::vector<double>{77.5, 67.5, 47.5, 37.5});
+  CHECK(conv2d(x, weight, {}, {.stride = 2, .padding = 1}).values() == std::vector<double>{77});
+}
+
+TEST_CASE("a depthwise convolution gives every channel filters of its own") {
+  const Tensor x = Tensor::from({1, 10, 2, 20}, {1, 1, 2, 2});                 // channels last
+  const Tensor weight = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8}, {4, 1, 1, 2});  // two filters a channel
+  const Tensor y = depthwise_conv2d(x, weight, {});
+  CHECK(y.shape() == Shape{1, 1, 1, 4});
+  CHECK(y.values() == std::vector<double>{1 * 1 + 2 * 2, 3 * 1 + 4 * 2, 5 * 10 + 6 * 20, 7 * 10 + 8 * 20});
+}
+
+TEST_CASE("a 1 x 1 convolution is a linear map of each pixel") {
+  const Tensor x = random_tensor({2, 3, 3, 4}, 1), weight = random_tensor({5, 4, 1, 1}, 2);
+  const Tensor y = conv2d(x, weight, {});
+  double expected = 0;
+  for (int64_t c = 0; c < 4; ++c) expected += x.data<double>()[c] * weight.data<double>()[c];
+  CHECK(y.shape() == Shape{2, 3, 3, 5});
+  CHECK(y.data<double>()[0] == doctest::Approx(expected));
+}
+
+TEST_CASE("unfold flattens windows as (c, y, x)") {
+  const Tensor x = Tensor::from({1, 10, 2, 20, 3, 30, 4, 40}, {1, 2, 2, 2});
+  CHECK(unfold(x, 2, {}).values() == std::vector<double>{1, 2, 3, 4, 10, 20, 30, 40});
+}
+
+TEST_CASE("convolutions name what does not fit") {
+  const Tensor x = Tensor::zeros({1, 4, 4, 3});
+  CHECK_THROWS_WITH_AS(
+      conv2d(x, Tensor::zeros({2, 4, 3, 3}), {}),
+      "conv2d: input f32 [1, 4, 4, 3] takes a weight f32 [O, 3, kh, kw], not f32 [2, 4, 3, 3]", Error);
+  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), Tensor::zeros({3})), Error);
+  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 5, 5}), {}), Error);
+  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), {}, {.stride = 0}), Error);
+  CHECK_THROWS_AS(conv2d(Tensor::zeros({4, 4, 3}), Tensor::zeros({2, 3, 3, 3}), {}), Error);
+  CHECK_THROWS_AS(depthwise_conv2d(x, Tensor::zeros({4, 1, 3, 3}), {}), Error);
+  CHECK_THROWS_AS(unfold(Tensor::zeros({4, 4}), 3, {}), Error);
+}
