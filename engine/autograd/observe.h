@@ -31,22 +31,37 @@ struct Event {
   int64_t macs;  // multiply-accumulates, by the rule of reference/SIZES.md
 };
 
-// While one lives, it is told of every op that runs on this thread, recorded or not.
+// One step of a tape whose backward has run.
+struct BackwardEvent {
+  const Op& op;
+  const std::string& path;  // the module that ran the op forward
+};
+
+// While one lives, it is told of every op that runs on this thread, recorded or not, and of every step that a
+// tape reads back.
 class Observer {
  public:
-  explicit Observer(std::function<void(const Event&)> told) : told_(std::move(told)), outer_(current_) {
+  using Forward = std::function<void(const Event&)>;
+  using Backward = std::function<void(const BackwardEvent&)>;
+
+  explicit Observer(Forward forward, Backward backward = nullptr)
+      : forward_(std::move(forward)), backward_(std::move(backward)), outer_(current_) {
     current_ = this;
   }
   ~Observer() { current_ = outer_; }
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
   static void tell(const Event& event) {
-    if (current_) current_->told_(event);
+    if (current_) current_->forward_(event);
+  }
+  static void tell(const BackwardEvent& event) {
+    if (current_ && current_->backward_) current_->backward_(event);
   }
 
  private:
   inline static thread_local Observer* current_ = nullptr;
-  std::function<void(const Event&)> told_;
+  Forward forward_;
+  Backward backward_;
   Observer* outer_;
 };
 

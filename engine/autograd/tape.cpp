@@ -72,6 +72,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     if (output.grad.defined()) {
       Gradients gradients(*this, *step);
       step->backward(gradients);
+      Observer::tell(BackwardEvent{*step->op, step->path});
     }
     step->backward = nullptr;
     if (!output.keep) output.grad = {};
