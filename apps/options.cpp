@@ -122,8 +122,8 @@ void add_dtype(CLI::App& command, DType& dtype, const std::vector<DType>& allowe
       ->type_name("NAME");
 }
 
-void add_seed(CLI::App& command, uint64_t& seed) {
-  command.add_option("--seed", seed, "Of every random draw; the same seed gives the same bits")
+CLI::Option* add_seed(CLI::App& command, uint64_t& seed) {
+  return command.add_option("--seed", seed, "Of every random draw; the same seed gives the same bits")
       ->capture_default_str()
       ->type_name("N");
 }

@@ -39,7 +39,7 @@ void add_device(CLI::App& command, Device& device);
 // --dtype: one of `allowed`.
 void add_dtype(CLI::App& command, DType& dtype, const std::vector<DType>& allowed);
 // --seed N.
-void add_seed(CLI::App& command, uint64_t& seed);
+CLI::Option* add_seed(CLI::App& command, uint64_t& seed);
 // --json: the table as JSON on stdout.
 void add_json(CLI::App& command, bool& json);
 

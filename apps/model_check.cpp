@@ -1,0 +1,114 @@
+#include "apps/model_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/op_case.h"
+#include "models/model.h"
+
+namespace tessera {
+
+namespace {
+
+// The logits of fixed images weighed by a fixed cotangent, as a function of the weights.
+class Weighed {
+ public:
+  Weighed(const Model& model, int64_t batch, uint64_t seed)
+      : model_(model),
+        images_(random_tensor({batch, model.in_channels(), model.image_size(), model.image_size()}, seed)),
+        cotangent_(random_tensor({batch, model.num_classes()}, seed + 1)) {}
+
+  double value() const {
+    Pass pass;
+    const Tensor logits = model_.logits(images_, pass);
+    double sum = 0;
+    for (int64_t i = 0; i < logits.elements(); ++i)
+      sum += logits.data<double>()[i] * cotangent_.data<double>()[i];
+    return sum;
+  }
+
+  void backward() const {
+    Pass pass;
+    Tape tape;
+    const Tensor logits = model_.logits(images_, pass);
+    tape.backward(logits, cotangent_.reshape(logits.shape()));
+  }
+
+ private:
+  const Model& model_;
+  Tensor images_, cotangent_;
+};
+
+// d value / dt of x + t * direction at t = 0, by differences at +-h and +-2h: the error is of order h^4.
+double slope(const Weighed& weighed, const Tensor& x, const std::vector<double>& direction) {
+  constexpr double h = 2e-4;
+  const Tensor start = x.clone();
+  const auto at = [&](double t) {
+    for (size_t i = 0; i < direction.size(); ++i)
+      x.data<double>()[i] = start.data<double>()[i] + t * direction[i];
+    return weighed.value();
+  };
+  const double near = at(h) - at(-h), far = at(2 * h) - at(-2 * h);
+  x.copy_from(start);
+  return (8 * near - far) / (12 * h);
+}
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double value : values) most = std::max(most, std::abs(value));
+  return most;
+}
+
+double root_mean_square(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+// `floor` stands in for the size of a gradient that is zero but for rounding.
+double error_of(const Weighed& weighed, const Tensor& x, int64_t entries, double floor, Random random) {
+  const std::vector<double> gradient =
+      x.grad().defined() ? x.grad().values() : std::vector<double>(static_cast<size_t>(x.elements()));
+  const size_t n = gradient.size();
+  std::vector<double> direction(n);
+  double along =
+      0;  // the directions have length 1, so that a large parameter is moved no further than a small one
+  for (size_t i = 0; i < n; ++i) {
+    direction[i] = (random.chance(0.5) ? 1 : -1) / std::sqrt(static_cast<double>(n));
+    along += direction[i] * gradient[i];
+  }
+  double worst = std::abs(slope(weighed, x, direction) - along) / std::max(root_mean_square(gradient), floor);
+  const double size = std::max(largest(gradient), floor);
+  for (int64_t k = 0; k < std::min<int64_t>(entries, x.elements()); ++k) {
+    const auto i = static_cast<size_t>(random.below(x.elements()));
+    std::fill(direction.begin(), direction.end(), 0);
+    direction[i] = 1;
+    worst = std::max(worst, std::abs(slope(weighed, x, direction) - gradient[i]) / size);
+  }
+  return worst;
+}
+
+}  // namespace
+
+std::vector<ParameterError> check_model(const Json& config, const ModelCheckOptions& options) {
+  const Model model = build(config, {.seed = options.seed, .dtype = DType::f64});
+  Random random = Random(options.seed).split(1);
+  for (const Parameter& parameter : model.parameters)
+    for (int64_t i = 0; i < parameter.value.elements(); ++i)
+      parameter.value.data<double>()[i] += 0.05 * random.normal();
+  const Weighed weighed(model, options.batch, options.seed + 2);
+  weighed.backward();
+  double all = 0;
+  for (const Parameter& parameter : model.parameters)
+    if (parameter.value.grad().defined()) all = std::max(all, largest(parameter.value.grad().values()));
+  std::vector<ParameterError> errors;
+  for (const Parameter& parameter : model.parameters)
+    if (parameter.trainable)
+      errors.push_back(
+          {parameter.name, parameter.value.elements(),
+           error_of(weighed, parameter.value, options.entries, 1e-5 * all, random.split(errors.size()))});
+  return errors;
+}
+
+}  // namespace tessera

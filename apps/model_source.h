@@ -1,0 +1,34 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+
+#include "engine/io/json.h"
+
+namespace tessera {
+
+// What MODEL means on the command line: the name of a preset, a config (.json: a model's own, or the one of a
+// training run), or a checkpoint or fixture (.safetensors) that holds its config.
+class ModelSource {
+ public:
+  ModelSource() = default;
+  ModelSource(std::string model, int64_t image_size, int64_t classes)
+      : model_(std::move(model)), image_size_(image_size), classes_(classes) {}
+
+  // Adds MODEL as `option` ("--model", or "model" for a positional), --image-size and --classes; what this
+  // was made with are the defaults. Returns the option of MODEL.
+  CLI::Option* add_to(CLI::App& command, const std::string& option);
+
+  const std::string& name() const { return model_; }
+  // The model's config. Fails for a name that is not known, and for a size given beside a file that holds it.
+  Json config() const;
+
+ private:
+  std::string model_;
+  int64_t image_size_ = 32, classes_ = 10;
+  CLI::Option* image_size_given_ = nullptr;
+  CLI::Option* classes_given_ = nullptr;
+};
+
+}  // namespace tessera

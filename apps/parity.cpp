@@ -1,0 +1,87 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/options.h"
+#include "apps/report.h"
+#include "apps/subcommands.h"
+#include "engine/core/error.h"
+#include "models/fixture.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  DType dtype = DType::f32;
+  double tolerance = 0;  // 0: the type's own
+  bool json = false;
+};
+
+constexpr Column columns[] = {
+    {"file", "file"},
+    {"compared", "tensors", as_integer},
+    {"error", "largest error", as_error},
+    {"tensor", "in"},
+    {"verdict", "verdict"},
+};
+
+// Compares one file. Whatever is wrong with the file itself is the row's message.
+Json compare(const std::string& file, DType dtype, double tolerance) {
+  Json row{{"file", file}};
+  try {
+    const Parity parity = check_fixture(file, dtype);
+    const bool agrees = parity.error <= tolerance;  // false for NaN
+    row.update({{"compared", parity.compared},
+                {"error", parity.error},
+                {"tensor", parity.tensor},
+                {"tolerance", tolerance},
+                {"verdict", agrees ? "ok" : "past the tolerance"}});
+  } catch (const Error& error) {
+    row.update({{"verdict", "not compared"}, {"message", error.what()}});
+  }
+  return row;
+}
+
+ExitCode run_parity(const Options& options) {
+  const double tolerance = options.tolerance > 0         ? options.tolerance
+                           : options.dtype == DType::f32 ? 1e-4
+                                                         : 1e-6;
+  Json rows = Json::array();
+  ExitCode code = ExitCode::done;
+  for (const std::string& file : options.files) {
+    const Json& row = rows.emplace_back(compare(file, options.dtype, tolerance));
+    if (row.contains("message")) {
+      fmt::print(stderr, "tessera: {}\n", row["message"].get<std::string>());
+      code = ExitCode::bad_usage;
+    } else if (row["verdict"] != "ok" && code == ExitCode::done) {
+      code = ExitCode::check_failed;
+    }
+  }
+  print_rows(columns, rows, options.json);
+  return code;
+}
+
+}  // namespace
+
+void add_parity(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "parity",
+      "Rebuild the model or part of each fixture, run it, and compare every output, loss and gradient\n"
+      "with the file's: max |a - b| <= tolerance * max |b|. Exit code 1 past the tolerance.",
+      {"tessera parity tests/fixtures/sl-vit.safetensors",
+       "tessera parity tests/fixtures/*.safetensors --dtype f64 --tolerance 1e-8"});
+  const auto options = std::make_shared<Options>();
+  command.add_option("files", options->files, "Fixtures")->required()->type_name("FILE");
+  add_dtype(command, options->dtype, {DType::f32, DType::f64});
+  command.add_option("--tolerance", options->tolerance, "Default: 1e-4 in f32, 1e-6 in f64")
+      ->check(CLI::PositiveNumber)
+      ->type_name("T");
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run_parity(*options); });
+}
+
+}  // namespace tessera

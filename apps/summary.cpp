@@ -1,0 +1,134 @@
+#include <fmt/core.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/model_source.h"
+#include "apps/options.h"
+#include "apps/report.h"
+#include "apps/subcommands.h"
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/core/storage.h"
+#include "models/model.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  ModelSource model;
+  bool json = false;
+};
+
+constexpr Column columns[] = {
+    {"name", "module"},
+    {"ops", "operations"},
+    {"output", "output", as_shape},
+    {"parameters", "parameters", as_integer},
+    {"macs", "MACs", as_integer},
+    {"activation_bytes", "activations", as_bytes},
+};
+
+// A row for each module, in the order in which they run.
+class Layers {
+ public:
+  void ran(const Event& event) {
+    Row& row = at(Inside::path());
+    if (row.ops.empty() || row.ops.back() != event.op.name) row.ops.emplace_back(event.op.name);
+    const Shape& shape = event.output.shape();
+    row.output.assign(shape.begin(), shape.end());
+    row.macs += event.macs;
+    const auto in_use = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+    row.activation_bytes += in_use - in_use_;
+    in_use_ = in_use;
+  }
+
+  void owns(const Parameter& parameter) {
+    const size_t dot = parameter.name.rfind('.');
+    if (parameter.trainable)
+      at(parameter.name.substr(0, dot == std::string::npos ? 0 : dot)).parameters +=
+          parameter.value.elements();
+  }
+
+  Json json() const {
+    Json rows = Json::array();
+    for (const Row& row : rows_)
+      rows.push_back({{"name", row.name},
+                      {"ops", row.ops},
+                      {"output", row.ops.empty() ? Json() : Json(row.output)},
+                      {"parameters", row.parameters},
+                      {"macs", row.macs},
+                      {"activation_bytes", row.activation_bytes}});
+    return rows;
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    std::vector<std::string> ops;
+    std::vector<int64_t> output;
+    int64_t parameters = 0, macs = 0, activation_bytes = 0;
+  };
+
+  Row& at(const std::string& path) {
+    const auto [found, is_new] = index_.emplace(path, rows_.size());
+    if (is_new) rows_.push_back({path.empty() ? "(model)" : path, {}, {}});
+    return rows_[found->second];
+  }
+
+  std::vector<Row> rows_;
+  std::map<std::string, size_t> index_;
+  int64_t in_use_ = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+};
+
+Json layers_of(const Json& config) {
+  const DryRun dry;
+  const Model model = build(config);
+  const Tensor image = Tensor::empty({1, model.in_channels(), model.image_size(), model.image_size()});
+  Layers layers;
+  const Tape tape;  // so that what a backward pass would read stays in memory
+  const Observer observer([&](const Event& event) { layers.ran(event); });
+  Pass pass;
+  const Tensor logits = model.logits(image, pass);
+  for (const Parameter& parameter : model.parameters) layers.owns(parameter);
+  return layers.json();
+}
+
+Json total_of(const Json& rows) {
+  Json total{{"name", "total"}, {"parameters", 0}, {"macs", 0}, {"activation_bytes", 0}};
+  for (const Json& row : rows)
+    for (const char* key : {"parameters", "macs", "activation_bytes"})
+      total[key] = total[key].get<int64_t>() + row[key].get<int64_t>();
+  return total;
+}
+
+ExitCode summarise(const Options& options) {
+  const Json config = options.model.config();
+  Json rows = layers_of(config);
+  const Json total = total_of(rows);
+  if (options.json) {
+    print_json({{"model", config}, {"layers", rows}, {"total", total}});
+    return ExitCode::done;
+  }
+  rows.push_back(total);
+  print_table(columns, rows);
+  fmt::print("\nFor one image; activations: what forward leaves in memory for the backward pass, in f32.\n");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_summary(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "summary", "One model, layer by layer: output shape, parameters, multiply-accumulates, memory.",
+      {"tessera summary sl-vit --image-size 32 --classes 10",
+       "tessera summary runs/demo/best.safetensors --json"});
+  const auto options = std::make_shared<Options>();
+  options->model.add_to(command, "model")->required();
+  add_json(command, options->json);
+  on_run(command, [options] { return summarise(*options); });
+}
+
+}  // namespace tessera
