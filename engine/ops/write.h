@@ -16,6 +16,7 @@ class Written {
     return into_.grad.defined() ? into_.grad.data<T>() : nullptr;
   }
   bool add() const { return into_.add; }
+  const Tensor& tensor() const { return into_.grad; }
   explicit operator bool() const { return into_.grad.defined(); }
 
  private:

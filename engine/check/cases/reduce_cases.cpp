@@ -1,0 +1,34 @@
+#include "engine/check/op_case.h"
+#include "engine/ops/reduce.h"
+
+namespace tessera {
+
+namespace {
+
+using Reduce = Tensor (*)(const Tensor& x, const std::vector<int>& axes, bool keep);
+
+void append_cases(OpCases& cases, const char* op, Reduce reduce) {
+  const auto one = [&](const char* variant, const Shape& shape, const std::vector<int>& axes, bool keep) {
+    cases.push_back({op, variant, {random_tensor(shape, 1)}, [=](std::span<const Tensor> in) {
+                       return reduce(in[0], axes, keep);
+                     }});
+  };
+  one("all axes", {3, 5, 2}, {0, 1, 2}, false);
+  one("last axis", {3, 5, 7}, {-1}, false);
+  one("first axis", {6, 5, 2}, {0}, true);
+  one("middle axis", {3, 5, 4}, {1}, false);
+  one("outer and inner", {3, 4, 2, 5}, {0, 2}, false);
+  one("alternating", {2, 3, 4, 5}, {-1, 1}, true);
+  one("many rows", {9000, 2}, {0}, false);
+}
+
+}  // namespace
+
+OpCases reduce_cases() {
+  OpCases cases;
+  append_cases(cases, "sum", sum);
+  append_cases(cases, "mean", mean);
+  return cases;
+}
+
+}  // namespace tessera

@@ -1,0 +1,118 @@
+#include "engine/ops/elementwise.h"
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/elementwise_kernels.h"
+#include "engine/ops/sum_to.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+// y = f(a, b), written or added to; `shape` is what a and b broadcast to.
+void run(Binary f, const Tensor& a, const Tensor& b, const Shape& shape, const Tensor& y, bool add) {
+  const Walk<3> walk =
+      make_walk(shape, stretched(a.shape(), shape), stretched(b.shape(), shape), row_major(shape));
+  dispatch(y, "elementwise", [&]<class Dev, class T>() {
+    BinaryKernels<Dev>::template forward<T>(f, walk, a.data<T>(), b.data<T>(), y.data<T>(), add);
+  });
+}
+
+// f(a, b), not recorded.
+Tensor compute(Binary f, const Tensor& a, const Tensor& b, const char* what) {
+  check(a.dtype() == b.dtype() && a.device() == b.device(), what, ": ", a.dtype(), " ", a.shape(), " on ",
+        a.device(), " and ", b.dtype(), " ", b.shape(), " on ", b.device(), " do not go together");
+  check(is_float(a.dtype()), what, ": ", a.dtype(), " ", a.shape(), " is not floating");
+  const Shape shape = broadcast(a.shape(), b.shape(), what);
+  const Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+  run(f, a, b, shape, y, false);
+  return y;
+}
+
+// Adds factor * f(dy, other), summed over what was stretched, to the gradient of input i, which has this
+// shape.
+void add_product(Gradients& g, int i, const Shape& shape, Binary f, const Tensor& dy, const Tensor& other,
+                 double factor = 1) {
+  if (!g.wants(i)) return;
+  if (dy.shape() == shape && factor == 1) {
+    const Written dx(g, i);
+    run(f, dy, other, shape, dx.tensor(), dx.add());
+  } else {
+    add_sum_to(g, i, compute(f, dy, other, "elementwise"), shape, factor);
+  }
+}
+
+Tensor add_or_subtract(OpName op, Binary f, double sign, const Tensor& a, const Tensor& b) {
+  const Tensor y = compute(f, a, b, op->name.data());
+  const auto backward = [shape = y.shape(), sa = a.shape(), sb = b.shape(), sign](Gradients& g) {
+    const Tensor dy = g.dy().reshape(shape);
+    add_sum_to(g, 0, dy, sa);  // y = a + sign b
+    add_sum_to(g, 1, dy, sb, sign);
+  };
+  return record(op, y, {a, b}, backward);
+}
+
+Tensor unary(OpName op, Unary f, const Tensor& x, double c = 0) {
+  const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const char* what = op->name.data();
+  dispatch(x, what, [&]<class Dev, class T>() {
+    UnaryKernels<Dev>::template forward<T>(f, c, x.elements(), x.data<T>(), y.data<T>());
+  });
+  const bool reads_y = f == Unary::exp || f == Unary::sqrt;
+  const bool reads_none = f == Unary::scale || f == Unary::add_scalar;
+  const Tensor saved = reads_none ? Tensor() : (reads_y ? y : x).detach();
+  const auto backward = [f, c, saved, what](Gradients& g) {
+    const Written dx(g, 0);
+    const Tensor& dy = g.dy();
+    dispatch(dy, what, [&]<class Dev, class T>() {
+      UnaryKernels<Dev>::template backward<T>(f, c, dy.elements(),
+                                              saved.defined() ? saved.data<T>() : nullptr, dy.data<T>(),
+                                              dx.data<T>(), dx.add());
+    });
+  };
+  return record(op, y, {x}, backward);
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) { return add_or_subtract("add", Binary::add, 1, a, b); }
+
+Tensor subtract(const Tensor& a, const Tensor& b) {
+  return add_or_subtract("subtract", Binary::subtract, -1, a, b);
+}
+
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  const Tensor y = compute(Binary::multiply, a, b, "multiply");
+  const auto backward = [shape = y.shape(), a = a.detach(), b = b.detach()](Gradients& g) {
+    const Tensor dy = g.dy().reshape(shape);
+    add_product(g, 0, a.shape(), Binary::multiply, dy, b);  // da = dy * b
+    add_product(g, 1, b.shape(), Binary::multiply, dy, a);  // db = dy * a
+  };
+  return record("multiply", y, {a, b}, backward);
+}
+
+Tensor divide(const Tensor& a, const Tensor& b) {
+  const Tensor y = compute(Binary::divide, a, b, "divide");
+  const auto backward = [y, sa = a.shape(), b = b.detach()](Gradients& g) {
+    const Tensor dy = g.dy().reshape(y.shape());
+    add_product(g, 0, sa, Binary::divide, dy, b);  // da = dy / b
+    if (!g.wants(1)) return;
+    const Tensor dyy = compute(Binary::multiply, dy, y, "divide");
+    add_product(g, 1, b.shape(), Binary::divide, dyy, b, -1);  // db = -dy * y / b
+  };
+  return record("divide", y, {a, b}, backward);
+}
+
+Tensor scale(const Tensor& x, double c) { return unary("scale", Unary::scale, x, c); }
+
+Tensor add_scalar(const Tensor& x, double c) { return unary("add_scalar", Unary::add_scalar, x, c); }
+
+Tensor exp(const Tensor& x) { return unary("exp", Unary::exp, x); }
+Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
+Tensor square(const Tensor& x) { return unary("square", Unary::square, x); }
+Tensor absolute(const Tensor& x) { return unary("absolute", Unary::absolute, x); }
+
+}  // namespace tessera

@@ -1,0 +1,110 @@
+#include "engine/ops/reduce.h"
+
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/reduce_kernels.h"
+#include "engine/ops/shape_kernels.h"
+#include "engine/ops/sum_to.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+Fold::Fold(const Shape& from, const Shape& to) {
+  const Strides x = row_major(from), y = stretched(to, from);
+  Walk<2> all;  // in x's order; a summed axis has the stride 0 in y
+  for (int i = 0; i < from.rank(); ++i) {
+    const size_t axis = static_cast<size_t>(i);
+    all.append(from[i], {x[axis], y[axis]});
+  }
+  for (int i = 0; i < all.rank; ++i) {
+    const size_t axis = static_cast<size_t>(i);
+    const bool keeps = all.stride[1][axis] != 0;
+    if (i == all.rank - 1) {
+      width = all.size[axis];
+      width_kept = keeps;
+    } else if (keeps) {
+      kept.append(all.size[axis], {all.stride[0][axis], all.stride[1][axis]});
+    } else {
+      summed.append(all.size[axis], {all.stride[0][axis]});
+    }
+  }
+}
+
+namespace {
+
+void run_sum(const Shape& from, const Shape& to, double factor, const Tensor& x, const Tensor& y, bool add) {
+  dispatch(x, "sum", [&]<class Dev, class T>() {
+    ReduceKernels<Dev>::template sum<T>(Fold(from, to), factor, x.data<T>(), y.data<T>(), add);
+  });
+}
+
+// x's shape with the axes at a size of 1; none stands for all.
+Shape folded(const Shape& shape, const std::vector<int>& axes, const char* what) {
+  Shape result = shape;
+  std::vector<bool> named(static_cast<size_t>(shape.rank()), false);
+  for (const int i : axes) {
+    check(i >= -shape.rank() && i < shape.rank(), what, ": axis ", i, " of ", shape, ", which has ",
+          shape.rank());
+    const size_t axis = static_cast<size_t>(shape.axis(i));
+    check(!named[axis], what, ": axis ", i, " of ", shape, " is named twice");
+    named[axis] = true;
+    result = result.with(i, 1);
+  }
+  return result;
+}
+
+Shape without_axes(Shape shape, const std::vector<int>& axes) {
+  std::vector<int64_t> left;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const auto is_i = [&](int axis) { return shape.axis(axis) == i; };
+    if (std::none_of(axes.begin(), axes.end(), is_i)) left.push_back(shape[i]);
+  }
+  return Shape(std::span<const int64_t>(left));
+}
+
+// y = factor * sum of x over the axes.
+Tensor reduce(OpName op, const Tensor& x, const std::vector<int>& axes, bool keep, bool is_mean) {
+  const Shape from = x.shape(), to = folded(from, axes, op->name.data());
+  const double factor =
+      is_mean ? static_cast<double>(to.elements()) / static_cast<double>(from.elements()) : 1;
+  const Tensor y = Tensor::empty(keep ? to : without_axes(from, axes), x.dtype(), x.device());
+  run_sum(from, to, factor, x, y, false);
+  const auto backward = [from, to, factor](Gradients& g) {
+    const Written dx(g, 0);
+    const Tensor& dy = g.dy();
+    const Walk<2> walk = make_walk(from, stretched(to, from), row_major(from));
+    dispatch(dy, "sum", [&]<class Dev, class T>() {
+      CopyKernels<Dev>::template copy<T>(walk, factor, dy.data<T>(), dx.data<T>(), dx.add());
+    });
+  };
+  return record(op, y, {x}, backward);
+}
+
+std::vector<int> all_axes(const Tensor& x) {
+  std::vector<int> axes(static_cast<size_t>(x.rank()));
+  for (int i = 0; i < x.rank(); ++i) axes[static_cast<size_t>(i)] = i;
+  return axes;
+}
+
+}  // namespace
+
+void add_sum_to(Gradients& g, int i, const Tensor& dy, const Shape& shape, double factor) {
+  if (!g.wants(i)) return;
+  if (dy.shape() == shape && factor == 1) return g.add(i, dy);
+  const Written dx(g, i);
+  run_sum(dy.shape(), shape, factor, dy, dx.tensor(), dx.add());
+}
+
+Tensor sum(const Tensor& x) { return sum(x, all_axes(x)); }
+Tensor mean(const Tensor& x) { return mean(x, all_axes(x)); }
+
+Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keep) {
+  return reduce("sum", x, axes, keep, false);
+}
+
+Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keep) {
+  check(x.elements() > 0, "mean: ", x.shape(), " has no elements");
+  return reduce("mean", x, axes, keep, true);
+}
+
+}  // namespace tessera

@@ -1,0 +1,151 @@
+#include "engine/ops/shape.h"
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/shape_kernels.h"
+#include "engine/ops/sum_to.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+// y[walk] = x[walk], or +=; the arrays start at these elements of x and y.
+void copy(const Walk<2>& walk, const Tensor& x, int64_t start_x, const Tensor& y, int64_t start_y, bool add) {
+  dispatch(x, "copy", [&]<class Dev, class T>() {
+    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>() + start_x, y.data<T>() + start_y, add);
+  });
+}
+
+// The shape of the tensors one after another; fails where they do not fit.
+Shape concat_shape(const std::vector<Tensor>& tensors, int axis) {
+  check(!tensors.empty(), "concat: no tensors");
+  const Tensor& first = tensors.front();
+  check(first.rank() > 0, "concat: a scalar has no axis ", axis);
+  int64_t size = 0;
+  for (const Tensor& x : tensors) {
+    check(x.rank() == first.rank() && x.dtype() == first.dtype() && x.device() == first.device() &&
+              x.shape().with(axis, 1) == first.shape().with(axis, 1),
+          "concat: ", x.dtype(), " ", x.shape(), " after ", first.dtype(), " ", first.shape(), " along axis ",
+          axis, "; type and all other axes are to agree");
+    size += x.dim(axis);
+  }
+  return first.shape().with(axis, size);
+}
+
+}  // namespace
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  if (broadcast(x.shape(), shape, "broadcast_to") != shape)
+    fail("broadcast_to: ", x.shape(), " does not stretch to ", shape);
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  copy(make_walk(shape, stretched(x.shape(), shape), row_major(shape)), x, 0, y, 0, false);
+  const auto backward = [from = x.shape(), shape](Gradients& g) {
+    add_sum_to(g, 0, g.dy().reshape(shape), from);
+  };
+  return record("broadcast_to", y, {x}, backward);
+}
+
+Tensor permute(const Tensor& x, const std::vector<int>& order) {
+  const Shape& from = x.shape();
+  Shape shape = from;
+  Strides source{};
+  std::vector<bool> named(order.size(), false);
+  const auto refuse = [&] {
+    fail("permute: the order names each of the ", from.rank(), " axes of ", from, " once");
+  };
+  if (static_cast<int>(order.size()) != from.rank()) refuse();
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t axis = static_cast<size_t>(from.axis(order[i]));
+    if (named[axis]) refuse();
+    named[axis] = true;
+    shape = shape.with(static_cast<int>(i), from[order[i]]);
+    source[i] = row_major(from)[axis];
+  }
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  copy(make_walk(shape, source, row_major(shape)), x, 0, y, 0, false);
+  const auto backward = [shape, source](Gradients& g) {
+    const Written dx(g, 0);
+    copy(make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
+  };
+  return record("permute", y, {x}, backward);
+}
+
+Tensor transpose(const Tensor& x) {
+  check(x.rank() >= 2, "transpose: ", x.shape(), " has no two axes to exchange");
+  std::vector<int> order(static_cast<size_t>(x.rank()));
+  for (int i = 0; i < x.rank(); ++i) order[static_cast<size_t>(i)] = i;
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return permute(x, order);
+}
+
+Tensor concat(const std::vector<Tensor>& tensors, int axis) {
+  const Shape shape = concat_shape(tensors, axis);
+  const Strides strides = row_major(shape);
+  const int64_t step = strides[static_cast<size_t>(shape.axis(axis))];  // of one entry of the axis
+  const Tensor y = Tensor::empty(shape, tensors.front().dtype(), tensors.front().device());
+  std::vector<Shape> parts;
+  int64_t start = 0;
+  for (const Tensor& x : tensors) {
+    copy(make_walk(x.shape(), row_major(x.shape()), strides), x, 0, y, start, false);
+    start += x.dim(axis) * step;
+    parts.push_back(x.shape());
+  }
+  const auto backward = [parts, strides, step, axis](Gradients& g) {
+    int64_t from = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (const Written dx(g, static_cast<int>(i)); dx)  // dx_i = its slice of dy
+        copy(make_walk(parts[i], strides, row_major(parts[i])), g.dy(), from, dx.tensor(), 0, dx.add());
+      from += parts[i][axis] * step;
+    }
+  };
+  const std::vector<Input> inputs(tensors.begin(), tensors.end());
+  return record("concat", y, inputs, backward);
+}
+
+Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
+  check(first >= 0 && count >= 0 && first + count <= x.dim(axis), "slice: entries ", first, " to ",
+        first + count, " of axis ", axis, " of ", x.shape(), ", which has ", x.dim(axis));
+  const Shape shape = x.shape().with(axis, count);
+  const Strides strides = row_major(x.shape());
+  const int64_t start = first * strides[static_cast<size_t>(shape.axis(axis))];
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  copy(make_walk(shape, strides, row_major(shape)), x, start, y, 0, false);
+  const auto backward = [shape, strides, start](Gradients& g) {
+    const Written dx(g, 0);
+    if (!dx.add())
+      dispatch(dx.tensor(), "slice", [&]<class Dev, class T>() {
+        CopyKernels<Dev>::template zero<T>(dx.tensor().elements(), dx.data<T>());
+      });
+    copy(make_walk(shape, row_major(shape), strides), g.dy(), 0, dx.tensor(), start, dx.add());
+  };
+  return record("slice", y, {x}, backward);
+}
+
+Tensor gather(const Tensor& x, const Tensor& index) {
+  check(x.rank() > 0, "gather: a scalar has no rows");
+  check(index.dtype() == DType::i64 && index.device() == x.device(), "gather: index ", index.dtype(), " ",
+        index.shape(), " on ", index.device(), "; i64 on ", x.device(), " is wanted");
+  Shape shape = index.shape();
+  for (int i = 1; i < x.rank(); ++i) shape = shape.inserted(shape.rank(), x.dim(i));
+  const int64_t rows = x.dim(0), count = index.elements(), width = x.shape().elements(1, x.rank());
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  dispatch(x, "gather", [&]<class Dev, class T>() {
+    const int64_t bad = IndexKernels<Dev>::first_outside(count, rows, index.data<int64_t>());
+    if (bad >= 0)
+      fail("gather: index ", index.integers()[static_cast<size_t>(bad)], " at position ", bad, ", the table ",
+           x.shape(), " has rows 0 to ", rows - 1);
+    GatherKernels<Dev>::template forward<T>(count, width, index.data<int64_t>(), x.data<T>(), y.data<T>());
+  });
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "gather", [&]<class Dev, class T>() {
+      GatherKernels<Dev>::template backward<T>(rows, count, width, index.data<int64_t>(), g.dy().data<T>(),
+                                               dx.data<T>(), dx.add());
+    });
+  };
+  return record("gather", y, {x}, backward);
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#include "engine/ops/reduce.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check/gradient_check.h"
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("reduce: gradients, types, threads") {
+  for (OpCase c : reduce_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("reduce: values") {
+  using Values = std::vector<double>;
+  const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
+  CHECK(sum(x).item() == 36);
+  CHECK(sum(x).shape() == Shape{});
+  CHECK(mean(x).item() == 4.5);
+  CHECK(sum(x, {0}).values() == Values{6, 8, 10, 12});
+  CHECK(sum(x, {1}).values() == Values{4, 6, 12, 14});
+  CHECK(sum(x, {-1}).values() == Values{3, 7, 11, 15});
+  CHECK(mean(x, {0, 2}).values() == Values{3.5, 5.5});
+  CHECK(mean(x, {0, 2}, true).shape() == Shape{1, 2, 1});
+  CHECK(sum(x, {0, 2}).shape() == Shape{2});
+  CHECK(sum(x, std::vector<int>{}).values() == x.values());
+  CHECK(sum(Tensor::empty({0, 3}), {0}).values() == Values{0, 0, 0});
+  CHECK(sum(Tensor::full({1000, 1000}, 1)).item() == 1e6);
+}
+
+TEST_CASE("reduce: errors") {
+  const Tensor x = Tensor::zeros({2, 3});
+  CHECK_THROWS_WITH_AS(sum(x, {2}), "sum: axis 2 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(mean(x, {-3}), "mean: axis -3 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(sum(x, {1, -1}), "sum: axis -1 of [2, 3] is named twice", Error);
+  CHECK_THROWS_WITH_AS(mean(Tensor::zeros({0, 2})), "mean: [0, 2] has no elements", Error);
+}

@@ -1,0 +1,78 @@
+#include "engine/ops/shape.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check/gradient_check.h"
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+using Values = std::vector<double>;
+
+TEST_CASE("shape: gradients, types, threads") {
+  for (const OpCase& c : shape_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("shape: values") {
+  const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(broadcast_to(Tensor::from({1, 2}, {2, 1}), {2, 3}).values() == Values{1, 1, 1, 2, 2, 2});
+  CHECK(broadcast_to(Tensor::from({7}, {}), {2}).values() == Values{7, 7});
+  CHECK(transpose(x).values() == Values{1, 4, 2, 5, 3, 6});
+  CHECK(transpose(x).shape() == Shape{3, 2});
+  CHECK(permute(x.reshape({1, 2, 3}), {2, 0, 1}).shape() == Shape{3, 1, 2});
+  CHECK(concat({x, x}, 0).shape() == Shape{4, 3});
+  CHECK(concat({x, Tensor::from({8, 9}, {2, 1})}, 1).values() == Values{1, 2, 3, 8, 4, 5, 6, 9});
+  CHECK(slice(x, 1, 1, 2).values() == Values{2, 3, 5, 6});
+  CHECK(slice(x, 0, 2, 0).shape() == Shape{0, 3});
+  const Tensor index = Tensor::from(std::vector<int64_t>{1, 1, 0}, {3, 1});
+  CHECK(gather(x, index).values() == Values{4, 5, 6, 4, 5, 6, 1, 2, 3});
+  CHECK(gather(x, index).shape() == Shape{3, 1, 3});
+}
+
+TEST_CASE("shape: a permutation of many elements") {
+  const Tensor x = random_tensor({3, 70, 45, 2}, 1);
+  for (const std::vector<int>& order :
+       {std::vector<int>{0, 2, 1, 3}, {3, 0, 2, 1}, {2, 3, 1, 0}, {1, 0, 3, 2}}) {
+    const Tensor y = permute(x, order);
+    std::vector<int> back(4);
+    for (int i = 0; i < 4; ++i) back[static_cast<size_t>(order[static_cast<size_t>(i)])] = i;
+    CHECK(permute(y, back).values() == x.values());
+    int64_t step[4];
+    for (size_t i = 0; i < 4; ++i) step[i] = x.shape().elements(order[i] + 1, 4);
+    bool same = true;
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      int64_t rest = i, at = 0;
+      for (int axis = 3; axis >= 0; --axis) {
+        at += rest % y.dim(axis) * step[axis];
+        rest /= y.dim(axis);
+      }
+      same = same && y.data<double>()[i] == x.data<double>()[at];
+    }
+    CHECK(same);
+  }
+}
+
+TEST_CASE("shape: errors") {
+  const Tensor x = Tensor::zeros({2, 3});
+  CHECK_THROWS_WITH_AS(broadcast_to(x, {2, 4}),
+                       "broadcast_to: [2, 3] and [2, 4] do not broadcast: 3 against 4", Error);
+  CHECK_THROWS_WITH_AS(broadcast_to(x, {1, 3}), "broadcast_to: [2, 3] does not stretch to [1, 3]", Error);
+  CHECK_THROWS_WITH_AS(permute(x, {0, 0}), "permute: the order names each of the 2 axes of [2, 3] once",
+                       Error);
+  CHECK_THROWS_WITH_AS(permute(x, {0}), "permute: the order names each of the 2 axes of [2, 3] once", Error);
+  CHECK_THROWS_WITH_AS(transpose(Tensor::zeros({3})), "transpose: [3] has no two axes to exchange", Error);
+  CHECK_THROWS_WITH_AS(concat({}, 0), "concat: no tensors", Error);
+  CHECK_THROWS_WITH_AS(
+      concat({x, Tensor::zeros({2, 4})}, 0),
+      "concat: f32 [2, 4] after f32 [2, 3] along axis 0; type and all other axes are to agree", Error);
+  CHECK_THROWS_WITH_AS(slice(x, 1, 2, 2), "slice: entries 2 to 4 of axis 1 of [2, 3], which has 3", Error);
+  CHECK_THROWS_WITH_AS(gather(x, Tensor::from(std::vector<int64_t>{0, 2}, {2})),
+                       "gather: index 2 at position 1, the table [2, 3] has rows 0 to 1", Error);
+  CHECK_THROWS_WITH_AS(gather(x, Tensor::from(std::vector<int64_t>{-1}, {1})),
+                       "gather: index -1 at position 0, the table [2, 3] has rows 0 to 1", Error);
+  CHECK_THROWS_WITH_AS(gather(x, x), "gather: index f32 [2, 3] on cpu; i64 on cpu is wanted", Error);
+}
