@@ -1,0 +1,152 @@
+#include "engine/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t largest_call = size_t{1} << 30;  // Linux moves at most 2 GB a call
+
+std::string reason(int error = errno) { return std::generic_category().message(error); }
+
+// A new file that is gone again unless it was renamed over its target.
+class PartialFile {
+ public:
+  explicit PartialFile(const fs::path& target) : target_(target) {
+    static std::atomic<int> count{0};
+    do {  // the name is short and its own: the target's may leave no room for more letters
+      path_ =
+          folder() / (".tessera-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".partial");
+      descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EEXIST);
+    if (descriptor_ < 0) give_up("cannot make a file in its folder");
+  }
+
+  ~PartialFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!renamed_) unlink(path_.c_str());
+  }
+
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), largest_call));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) give_up("cannot write it");
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+  void set_mode(mode_t mode) {
+    if (fchmod(descriptor_, mode) != 0) give_up("cannot set its mode");
+  }
+
+  void replace_target() {
+    if (fsync(descriptor_) != 0) give_up("cannot sync it");
+    const int closed = close(std::exchange(descriptor_, -1));
+    if (closed != 0 && errno != EINTR) give_up("cannot close it");
+    if (rename(path_.c_str(), target_.c_str()) != 0) give_up("cannot put it in place");
+    renamed_ = true;
+    sync_folder();
+  }
+
+ private:
+  fs::path folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
+
+  // After this the new name survives a loss of power. Some file systems cannot, and say so with EINVAL.
+  void sync_folder() const {
+    const int folder_descriptor = open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder_descriptor < 0) return;  // a folder that may be written, not read: nothing to sync by
+    const bool failed = fsync(folder_descriptor) != 0 && errno != EINVAL;
+    const int error = errno;
+    close(folder_descriptor);
+    check(!failed, target_.string(), ": written, but its folder cannot be synced: ", reason(error));
+  }
+
+  [[noreturn]] void give_up(const char* what) const {
+    fail(target_.string(), ": ", what, ": ", reason(), "; what was there before is untouched");
+  }
+
+  fs::path target_, path_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
+// The mode of the regular file at `path`, or nothing where there is none. Fails if it may not be replaced.
+std::optional<mode_t> mode_of_replaced(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;  // what else is wrong, making the new one tells
+  check(!S_ISDIR(status.st_mode), path.string(), ": is a folder, a file was to be written");
+  check(S_ISREG(status.st_mode), path.string(), ": is not a regular file, so it cannot be replaced");
+  check(access(path.c_str(), W_OK) == 0, path.string(), ": is write-protected (", reason(), ")");
+  return status.st_mode & 07777;
+}
+
+}  // namespace
+
+InputFile::InputFile(const fs::path& path) : path_(path) {
+  descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
+  check(descriptor_ >= 0, path.string(), ": cannot open it: ", reason());
+  struct stat status {};
+  if (fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) {
+    size_ = static_cast<uint64_t>(status.st_size);
+    return;
+  }
+  close(descriptor_);
+  fail(path.string(), S_ISDIR(status.st_mode) ? ": is a folder, wanted a file" : ": is not a regular file");
+}
+
+InputFile::~InputFile() { close(descriptor_); }
+
+void InputFile::read(uint64_t at, void* to, size_t count) const {
+  char* next = static_cast<char*>(to);
+  while (count > 0) {
+    const ssize_t got = pread(descriptor_, next, std::min(count, largest_call), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    check(got >= 0, path_.string(), ": cannot read it: ", reason());
+    check(got > 0, path_.string(), ": ends at byte ", at, ", ", count, " more were wanted");
+    next += got;
+    at += static_cast<uint64_t>(got);
+    count -= static_cast<size_t>(got);
+  }
+}
+
+std::string read_text(const fs::path& path) {
+  const InputFile file(path);
+  std::string text(file.size(), '\0');
+  file.read(0, text.data(), text.size());
+  return text;
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
+  std::error_code none;
+  fs::path target = fs::weakly_canonical(path, none);  // the file that a link leads to, not the link
+  if (none) target = path;
+  const std::optional<mode_t> mode = mode_of_replaced(target);
+  PartialFile file(target);
+  if (mode) file.set_mode(*mode);
+  for (const std::string_view piece : pieces) file.write(piece);
+  file.replace_target();
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  write_file_atomically(path, std::span(&bytes, 1));
+}
+
+}  // namespace tessera

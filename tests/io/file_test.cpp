@@ -1,0 +1,141 @@
+#include "engine/io/file.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "engine/core/error.h"
+#include "tests/io/temporary_folder.h"
+
+namespace fs = std::filesystem;
+using namespace tessera;
+
+namespace {
+
+// While one lives, this process may not write files of more than `bytes`: as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+std::string write_error(const fs::path& path, const std::string& bytes = "new") {
+  return message_of<Error>([&] { write_file_atomically(path, bytes); });
+}
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return status.st_mode & 07777;
+}
+
+}  // namespace
+
+TEST_CASE("a file is written, read back and replaced, and nothing else is left in its folder") {
+  const TemporaryFolder folder;
+  const std::string bytes("a\0b\n\xff", 5), first = "one ", second = "two";
+  write_file_atomically(folder / "x", bytes);
+  CHECK(read_text(folder / "x") == bytes);
+  write_file_atomically(folder / "x", std::vector<std::string_view>{first, "", second});
+  CHECK(read_text(folder / "x") == "one two");
+  write_file_atomically(folder / "x", "");
+  CHECK(read_text(folder / "x").empty());
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a new file has the mode of any new file, a replaced one keeps its own") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "new", "1");
+  put(folder / "plain", "1");
+  CHECK(mode_of(folder / "new") == mode_of(folder / "plain"));
+  chmod((folder / "plain").c_str(), 0640);
+  write_file_atomically(folder / "plain", "2");
+  CHECK(mode_of(folder / "plain") == 0640);
+  CHECK(bytes_of(folder / "plain") == "2");
+}
+
+TEST_CASE("a link is followed, and stays one") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "runs");
+  put(folder / "runs/real", "old");
+  fs::create_symlink("runs/real", folder / "link");
+  write_file_atomically(folder / "link", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(bytes_of(folder / "runs/real") == "new");
+}
+
+TEST_CASE("a relative path is written in the folder of work, whatever the length of its name") {
+  const TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  const std::string longest(255, 'n');
+  CHECK(write_error(longest) == "");
+  fs::current_path(before);
+  CHECK(bytes_of(folder / longest) == "new");
+}
+
+TEST_CASE("where a file cannot be written, the error says why and the old one is whole") {
+  const TemporaryFolder folder;
+  put(folder / "x", "old");
+  fs::create_directory(folder / "d");
+  CHECK(write_error(folder / "none/x").find("none/x: cannot make a file in its folder: No such file") !=
+        std::string::npos);
+  CHECK(write_error(folder / "x/y").find("Not a directory") != std::string::npos);
+  CHECK(write_error(folder / "d").find("/d: is a folder") != std::string::npos);
+  CHECK(write_error("/dev/null") == "/dev/null: is not a regular file, so it cannot be replaced");
+  CHECK(write_error("/proc/x").find("/proc/x: cannot make a file in its folder: ") ==
+        0);  // unwritable, even for root
+  CHECK(write_error(folder / std::string(256, 'n')).find("File name too long") != std::string::npos);
+  CHECK(bytes_of(folder / "x") == "old");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("a disk that fills up while it is written to leaves the old file and nothing beside it") {
+  const TemporaryFolder folder;
+  put(folder / "x", "old");
+  std::string said;
+  {
+    const FullDisk full(1000);
+    said = write_error(folder / "x", std::string(5000, 'n'));
+  }
+  CHECK(said.find("/x: cannot write it: File too large; what was there before is untouched") !=
+        std::string::npos);
+  CHECK(bytes_of(folder / "x") == "old");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("what is no readable file is refused by name") {
+  const TemporaryFolder folder;
+  const auto error = [](const fs::path& path) { return message_of<Error>([&] { read_text(path); }); };
+  CHECK(error(folder / "none").find("/none: cannot open it: No such file or directory") != std::string::npos);
+  CHECK(error(folder.path()).find(": is a folder, wanted a file") != std::string::npos);
+  mkfifo((folder / "pipe").c_str(), 0600);
+  CHECK(error(folder / "pipe").find("/pipe: is not a regular file") != std::string::npos);
+}
+
+TEST_CASE("reading past the end says where it is") {
+  const TemporaryFolder folder;
+  put(folder / "x", "abc");
+  const InputFile file(folder / "x");
+  CHECK(file.size() == 3);
+  char to[4] = {};
+  file.read(1, to, 2);
+  CHECK(std::string(to) == "bc");
+  CHECK(message_of<Error>([&] { file.read(1, to, 4); }).find("/x: ends at byte 3, 2 more were wanted") !=
+        std::string::npos);
+}
