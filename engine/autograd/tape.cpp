@@ -104,6 +104,7 @@ void Gradients::add(int i, Tensor dx) {
         dx.dtype(), " ", dx.shape(), " for input ", i, ", ", slot.dtype, " ", slot.shape);
   if (!slot.leaf && !slot.grad.defined()) {
     slot.grad = dx.reshape(slot.shape).detach();
+    slot.lent = true;
     return;
   }
   const Into sum = into(i);
@@ -120,7 +121,9 @@ Gradients::Into Gradients::into(int i) {
     slot.leaf->stale = false;
   }
   if (!grad.defined()) grad = Tensor::empty(slot.shape, slot.dtype, slot.device);
-  else if (add && !slot.leaf && grad.shared()) grad = DryRun::active() ? Tensor::empty(slot.shape, slot.dtype) : grad.clone();
+  else if (add && slot.lent && grad.shared())
+    grad = DryRun::active() ? Tensor::empty(slot.shape, slot.dtype, slot.device) : grad.clone();
+  slot.lent = false;
   return {grad.reshape(slot.shape), add};
 }
 

@@ -71,6 +71,7 @@ class Tape {
     Tensor grad;
     std::shared_ptr<Leaf> leaf;
     bool keep = false;
+    bool lent = false;  // grad came whole from elsewhere, which may hold its memory still: not ours to add to
   };
 
   int slot_of(const Tensor& input);  // makes a leaf's slot at first sight; -1 for a constant

@@ -1,0 +1,233 @@
+#include "engine/ops/attention.h"
+
+#include "engine/check/op_case.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/shape.h"
+
+namespace tessera {
+
+namespace {
+
+// One setting of attention. The case's inputs are qkv, or q, k and v, then the learned terms that are on.
+struct Setting {
+  std::string variant;
+  int64_t images = 2, heads = 2, tokens = 5, head_dim = 3;
+  int64_t apart_keys = 0;  // > 0: q, k and v apart, with as many keys
+  bool learned_scale = false, bias = false, slopes = false, gates = false, mask_diagonal = false;
+  int64_t prior_heads = 0, windows = 0;
+  Grid grid = {};
+  int64_t prefix = 0;
+  double alpha = 1;
+  bool use_distance = true;
+};
+
+// Negative, as log sigmoid leaves them.
+Tensor random_gates(const Shape& shape, uint64_t seed) {
+  Tensor gates = random_tensor_away_from_zero(shape, seed);
+  for (int64_t i = 0; i < gates.elements(); ++i) gates.data<double>()[i] = -std::abs(gates.data<double>()[i]);
+  return gates;
+}
+
+std::vector<Tensor> inputs_of(const Setting& s) {
+  const int64_t width = s.heads * s.head_dim, n = s.tokens;
+  std::vector<Tensor> inputs;
+  if (s.apart_keys > 0)
+    inputs = {random_tensor({s.images, n, width}, 1), random_tensor({s.images, s.apart_keys, width}, 2),
+              random_tensor({s.images, s.apart_keys, width}, 3)};
+  else
+    inputs = {random_tensor({s.images, n, 3 * width}, 1)};
+  if (s.learned_scale) inputs.push_back(random_tensor_away_from_zero({s.heads}, 4));
+  if (s.prior_heads > 0) inputs.push_back(random_tensor({s.prior_heads, n, n}, 5));
+  if (s.bias) inputs.push_back(random_tensor({s.heads, n, n}, 6));
+  if (s.gates) inputs.push_back(random_gates({s.images, n, s.heads}, 7));
+  return inputs;
+}
+
+// Shifted windows: image b and the images b + W, b + 2 W ... see only keys of their own half.
+Tensor window_mask(int64_t windows, int64_t n) {
+  Tensor mask = Tensor::zeros({windows, n, n}, DType::f64);
+  for (int64_t w = 0; w < windows; ++w)
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        if ((i <= w) != (j <= w))
+          mask.data<double>()[(w * n + i) * n + j] = -std::numeric_limits<double>::infinity();
+  return mask;
+}
+
+ScoreTerms terms_of(const Setting& s, std::span<const Tensor> learned, DType dtype) {
+  size_t next = 0;
+  ScoreTerms terms;
+  terms.scale = 0.7;
+  if (s.learned_scale) terms.learned_scale = learned[next++];
+  if (s.prior_heads > 0) terms.prior = learned[next++];
+  if (s.bias) terms.bias = learned[next++];
+  if (s.gates) terms.gates = learned[next++];
+  if (s.slopes) {
+    terms.slopes = Tensor::empty({s.heads}, DType::f64);
+    for (int64_t h = 0; h < s.heads; ++h) terms.slopes.data<double>()[h] = 0.25 * static_cast<double>(h + 1);
+    terms.slopes = terms.slopes.to(dtype);
+  }
+  if (s.windows > 0) terms.mask = window_mask(s.windows, s.tokens).to(dtype);
+  terms.mask_diagonal = s.mask_diagonal;
+  terms.grid = s.grid;
+  terms.prefix = s.prefix;
+  terms.alpha = s.alpha;
+  terms.use_distance = s.use_distance;
+  return terms;
+}
+
+OpCase case_of(const Setting& s) {
+  OpCase c{"attention", s.variant, inputs_of(s), nullptr};
+  if (s.apart_keys > 0) {
+    c.function = [=](std::span<const Tensor> in) {
+      return attention(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0].dtype()));
+    };
+    c.plain = [=](std::span<const Tensor> in) {
+      return attention_plain(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0].dtype()));
+    };
+  } else {
+    c.function = [=](std::span<const Tensor> in) {
+      return attention(in[0], s.heads, terms_of(s, in.subspan(1), in[0].dtype()));
+    };
+    c.plain = [=](std::span<const Tensor> in) {
+      return attention_plain(in[0], s.heads, terms_of(s, in.subspan(1), in[0].dtype()));
+    };
+  }
+  return c;
+}
+
+void add_fused_cases(OpCases& cases) {
+  const Grid two_by_three{2, 3};
+  const std::vector<Setting> settings = {
+      {.variant = "fixed scale", .heads = 3, .tokens = 7, .head_dim = 8},
+      {.variant = "one token", .heads = 3, .tokens = 1},
+      {.variant = "learned scale", .tokens = 17, .head_dim = 16, .learned_scale = true},
+      {.variant = "diagonal mask", .heads = 3, .tokens = 17, .mask_diagonal = true},
+      {.variant = "LSA", .tokens = 5, .head_dim = 16, .learned_scale = true, .mask_diagonal = true},
+      {.variant = "prior", .heads = 3, .tokens = 7, .prior_heads = 3},
+      {.variant = "prior for all heads", .heads = 3, .prior_heads = 1},
+      {.variant = "bias", .tokens = 7, .head_dim = 8, .bias = true},
+      {.variant = "prior and bias, more images than chunks",
+       .images = 10,
+       .tokens = 3,
+       .bias = true,
+       .prior_heads = 2},
+      {.variant = "fixed decay", .heads = 3, .tokens = 6, .slopes = true, .grid = two_by_three},
+      {.variant = "fixed decay after a class token",
+       .tokens = 7,
+       .slopes = true,
+       .grid = two_by_three,
+       .prefix = 1},
+      {.variant = "content decay",
+       .heads = 3,
+       .tokens = 6,
+       .gates = true,
+       .grid = two_by_three,
+       .alpha = 0.6},
+      {.variant = "content decay after two tokens",
+       .tokens = 8,
+       .gates = true,
+       .grid = two_by_three,
+       .prefix = 2},
+      {.variant = "content decay without distance",
+       .tokens = 7,
+       .gates = true,
+       .grid = two_by_three,
+       .prefix = 1,
+       .use_distance = false},
+      {.variant = "windows", .images = 4, .tokens = 5, .windows = 2},
+      {.variant = "q, k, v apart",
+       .heads = 3,
+       .tokens = 3,
+       .head_dim = 8,
+       .apart_keys = 7,
+       .learned_scale = true},
+      {.variant = "one query", .tokens = 1, .apart_keys = 17},
+      {.variant = "every term, apart",
+       .images = 2,
+       .tokens = 7,
+       .apart_keys = 7,
+       .learned_scale = true,
+       .bias = true,
+       .slopes = true,
+       .gates = true,
+       .prior_heads = 2,
+       .windows = 2,
+       .grid = two_by_three,
+       .prefix = 1},
+      {.variant = "every term",
+       .images = 4,
+       .heads = 3,
+       .tokens = 7,
+       .learned_scale = true,
+       .bias = true,
+       .slopes = true,
+       .gates = true,
+       .mask_diagonal = true,
+       .prior_heads = 1,
+       .grid = two_by_three,
+       .prefix = 1,
+       .alpha = -0.8,
+       .use_distance = false},
+      {.variant = "more than one block of queries",
+       .images = 1,
+       .tokens = 41,
+       .learned_scale = true,
+       .gates = true,
+       .mask_diagonal = true,
+       .prior_heads = 1,
+       .grid = {5, 8},
+       .prefix = 1},
+  };
+  for (const Setting& setting : settings) cases.push_back(case_of(setting));
+}
+
+// content_decay composed from other ops.
+Tensor plain_decay(const Tensor& gates, Grid grid, int64_t prefix, double alpha, bool use_distance) {
+  const int64_t images = gates.dim(0), n = gates.dim(1), heads = gates.dim(2);
+  const Tensor g = permute(gates, {0, 2, 1});
+  const Tensor pairs = add(g.reshape({images, heads, n, 1}), g.reshape({images, heads, 1, n}));
+  const Tensor d = distances(grid, prefix, use_distance, gates.dtype());
+  return scale(absolute(multiply(scale(pairs, alpha / 2), d)), -1);
+}
+
+void add_decay_cases(OpCases& cases) {
+  struct Decay {
+    const char* variant;
+    int64_t prefix;
+    double alpha;
+    bool use_distance;
+  };
+  const Grid grid{2, 3};
+  for (const auto& [variant, prefix, alpha, use_distance] :
+       {Decay{"", 0, 1, true}, Decay{"after a class token", 1, 0.7, true},
+        Decay{"negative alpha", 0, -0.7, true}, Decay{"without distance", 1, 1, false}}) {
+    const auto function = [=](std::span<const Tensor> in) {
+      return content_decay(in[0], grid, prefix, alpha, use_distance);
+    };
+    const auto plain = [=](std::span<const Tensor> in) {
+      return plain_decay(in[0], grid, prefix, alpha, use_distance);
+    };
+    cases.push_back({"content_decay", variant, {random_gates({2, prefix + 6, 3}, 8)}, function, plain});
+  }
+  const auto rows = [=](std::span<const Tensor> in) { return content_decay_rows(in[0], grid); };
+  const auto columns = [=](std::span<const Tensor> in) {
+    return content_decay_columns(in[0], grid, 0.5, false);
+  };
+  cases.push_back({"content_decay", "within rows", {random_gates({2, 6, 3}, 9)}, rows});
+  cases.push_back({"content_decay", "within columns", {random_gates({2, 6, 3}, 10)}, columns});
+}
+
+}  // namespace
+
+OpCases attention_cases() {
+  OpCases cases;
+  add_fused_cases(cases);
+  add_decay_cases(cases);
+  cases.push_back({"mask_diagonal", "", {random_tensor({2, 3, 5, 5}, 11)}, [](std::span<const Tensor> in) {
+                     return mask_diagonal(in[0], -2);
+                   }});
+  return cases;
+}
+
+}  // namespace tessera

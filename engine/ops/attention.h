@@ -1,0 +1,67 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+#include "engine/ops/decay.h"
+#include "engine/ops/mask.h"
+
+namespace tessera {
+
+// What makes the scores of attention out of q . k: for a query i, a key j and head h of image b, in this
+// order,
+//
+//   s = scale_h (q_i . k_j)            Vaswani et al., 2017: 1 / sqrt(d); learned in LSA (Lee et al., 2021)
+//   s = s * prior_hij                  SP-SA's spatial prior
+//   s = s + bias_hij                   Swin's relative position bias (Liu et al., 2021)
+//   s = s - slope_h d(i, j)            RMT's decay by Manhattan distance (Fan et al., 2024)
+//   s = s - |alpha d(i, j) (g_i + g_j) / 2|     the content decay of the Spatial Decay Transformer
+//   s = s + mask_wij, w = b mod W      Swin's shifted windows
+//   s_ii = -inf                        LSA's diagonal mask
+//
+// A term left undefined is absent and costs nothing. learned_scale, prior, bias and gates get gradients,
+// slopes and mask are constants. All have the type of q. All but the scale need as many queries as keys, N.
+struct ScoreTerms {
+  double scale = 1;           // used where learned_scale is undefined
+  Tensor learned_scale = {};  // [H]
+  Tensor prior = {};          // [H, N, N], or [1, N, N] for all heads
+  Tensor bias = {};           // [H, N, N]
+  Tensor slopes = {};         // [H]
+  Tensor gates = {};          // [B, N, H]
+  double alpha = 1;           // of the gates
+  bool use_distance = true;   // of the gates: without it, 1 in place of d
+  Grid grid = {};             // of the slopes and gates, see decay.h; `prefix` tokens come before it
+  int64_t prefix = 0;
+  Tensor mask = {};  // [W, N, N], B a multiple of W
+  bool mask_diagonal = false;
+};
+
+// Multi-head attention: y_i = sum_j softmax_j(s_ij) v_j for each head, the heads side by side.
+// qkv [B, N, 3 H d], the packed projection: q's heads, then k's, then v's, read in place; -> [B, N, H d].
+// The scores are never kept: the backward computes them again from their log-sum-exp (Dao et al., 2022).
+// Fails where shapes or types do not fit, and for a single token under the diagonal mask.
+Tensor attention(const Tensor& qkv, int64_t heads, const ScoreTerms& terms = {});
+
+// The same with queries [B, Nq, H d], keys and values [B, Nk, H d] apart; -> [B, Nq, H d].
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
+                 const ScoreTerms& terms = {});
+
+// The definition: the same values and gradients, composed from recorded ops that can be read one by one.
+Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms = {});
+Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
+                       const ScoreTerms& terms = {});
+
+// Multiply-accumulates of the two products, q k^T and P v, with d = `head_dim`.
+constexpr int64_t attention_macs(int64_t images, int64_t heads, int64_t queries, int64_t keys,
+                                 int64_t head_dim) {
+  return 2 * images * heads * queries * keys * head_dim;
+}
+
+// The sizes of attention on q, k, v; checks them and every term. For attention.cpp and attention_plain.cpp.
+struct AttentionSizes {
+  int64_t images, heads, queries, keys, head_dim;
+  int64_t macs() const { return attention_macs(images, heads, queries, keys, head_dim); }
+};
+AttentionSizes attention_sizes(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
+AttentionSizes attention_sizes(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
+                               const ScoreTerms& terms);
+
+}  // namespace tessera

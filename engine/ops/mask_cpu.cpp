@@ -1,0 +1,26 @@
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/ops/each.h"
+#include "engine/ops/mask_kernels.h"
+#include "engine/ops/score_terms.h"
+
+namespace tessera {
+
+template <>
+template <class T>
+void MaskKernels<Cpu>::diagonal(int64_t matrices, int64_t tokens, const T* x, double value, T* y, bool add) {
+  const DiagonalTerm<Wide<T>> mask{Wide<T>(value)};
+  parallel_for(matrices * tokens, 64, [=](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* from = x + row * tokens;
+      const int64_t i = row % tokens;
+      write_each(0, tokens, y + row * tokens, add, [=](int64_t j) {
+        return mask.forward(Wide<T>(from[j]), {i, j, tokens});
+      });
+    }
+  });
+}
+
+TESSERA_FOR_FLOATS(MaskKernels<Cpu>::diagonal)
+
+}  // namespace tessera

@@ -1,0 +1,61 @@
+#include "engine/ops/decay.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("distances are Manhattan's on the grid and zero for the tokens before it") {
+  const std::vector<double> square{0, 1, 1, 2, 1, 0, 2, 1, 1, 2, 0, 1, 2, 1, 1, 0};
+  CHECK(distances({2, 2}, 0, true, DType::f64).values() == square);
+  CHECK(distances({1, 2}, 1, true, DType::f32).values() == std::vector<double>{0, 0, 0, 0, 0, 1, 0, 1, 0});
+  CHECK(distances({1, 2}, 1, false, DType::f32).values() == std::vector<double>{0, 0, 0, 0, 1, 1, 0, 1, 1});
+  CHECK_THROWS_AS(distances({0, 2}, 1, true, DType::f32), Error);
+  CHECK_THROWS_AS(distances({1, 2}, -1, true, DType::f32), Error);
+}
+
+TEST_CASE("fixed decay takes a head's slope off for each step") {
+  const Tensor decay = fixed_decay(Tensor::from({0.5, 2}, {2}), {1, 2}, 1);
+  CHECK(decay.shape() == Shape{2, 3, 3});
+  CHECK(decay.values() == std::vector<double>{0, 0, 0, 0, 0, -0.5, 0, -0.5, 0, 0, 0, 0, 0, 0, -2, 0, -2, 0});
+  CHECK_THROWS_AS(fixed_decay(Tensor::zeros({2, 1}), {1, 2}, 0), Error);
+}
+
+TEST_CASE("content decay is the mean of two gates times their distance") {
+  const Tensor gates = Tensor::from({-9, -1, -3}, {1, 3, 1});  // the class token's counts for nothing
+  CHECK(content_decay(gates, {1, 2}, 1, 0.5).values() == std::vector<double>{0, 0, 0, 0, 0, -1, 0, -1, 0});
+  CHECK(content_decay(gates, {1, 2}, 1, 0.5, false).values() ==
+        std::vector<double>{0, 0, 0, 0, -0.5, -1, 0, -1, -1.5});
+  CHECK_THROWS_WITH_AS(content_decay(gates, {2, 2}),
+                       "content_decay: gates [1, 3, 1] of 3 tokens, but 0 and a grid of 2 x 2 make 4", Error);
+  CHECK_THROWS_AS(content_decay(Tensor::zeros({3, 1}), {1, 3}), Error);
+}
+
+TEST_CASE("the decay within rows and within columns holds those entries of the whole") {
+  const int64_t B = 2, h = 2, w = 3, H = 2, N = h * w;
+  const Tensor gates = random_tensor({B, N, H}, 1);
+  const std::vector<double> all = content_decay(gates, {h, w}).values();
+  const std::vector<double> rows = content_decay_rows(gates, {h, w}).values();
+  const std::vector<double> columns = content_decay_columns(gates, {h, w}).values();
+  const auto at = [&](int64_t b, int64_t head, int64_t i, int64_t j) {
+    return all[static_cast<size_t>(((b * H + head) * N + i) * N + j)];
+  };
+  size_t next = 0;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t y = 0; y < h; ++y)
+      for (int64_t head = 0; head < H; ++head)
+        for (int64_t i = 0; i < w; ++i)
+          for (int64_t j = 0; j < w; ++j)
+            CHECK(rows[next++] == doctest::Approx(at(b, head, y * w + i, y * w + j)));
+  next = 0;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t x = 0; x < w; ++x)
+      for (int64_t head = 0; head < H; ++head)
+        for (int64_t i = 0; i < h; ++i)
+          for (int64_t j = 0; j < h; ++j)
+            CHECK(columns[next++] == doctest::Approx(at(b, head, i * w + x, j * w + x)));
+  CHECK_THROWS_AS(content_decay_rows(gates, {2, 2}), Error);
+  CHECK_THROWS_AS(content_decay_columns(gates, {2, 2}), Error);
+}
