@@ -1,6 +1,7 @@
 #include "engine/ops/reduce.h"
 
 #include <doctest/doctest.h>
+#include <tbb/task_arena.h>
 
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
@@ -9,7 +10,7 @@
 using namespace tessera;
 
 TEST_CASE("reduce: gradients, types, threads") {
-  for (OpCase c : reduce_cases()) {
+  for (const OpCase& c : reduce_cases()) {
     CAPTURE(c.name());
     for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
   }
@@ -30,6 +31,20 @@ TEST_CASE("reduce: values") {
   CHECK(sum(x, std::vector<int>{}).values() == x.values());
   CHECK(sum(Tensor::empty({0, 3}), {0}).values() == Values{0, 0, 0});
   CHECK(sum(Tensor::full({1000, 1000}, 1)).item() == 1e6);
+}
+
+TEST_CASE("reduce: several chunks, the same bits on one thread and on many") {
+  for (const Shape& shape : {Shape{20000, 3}, Shape{3, 20000}, Shape{5, 30000, 1}}) {
+    const Tensor x = random_tensor(shape, 1), narrow = x.to(DType::f32);
+    for (const int axis : {0, 1}) {
+      const Tensor y = sum(narrow, {axis});
+      CHECK(relative_error(y, sum(x, {axis})) < 1e-6);
+      const Tensor alone = tbb::task_arena(1).execute([&] { return sum(narrow, {axis}); });
+      CHECK(alone.values() == y.values());
+    }
+  }
+  const Tensor counts = mean(Tensor::full({40000, 2}, 3), {0});
+  CHECK(counts.values() == std::vector<double>{3, 3});
 }
 
 TEST_CASE("reduce: errors") {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+#include "engine/ops/fast_math.h"
+
+namespace tessera {
+
+// log sum_k exp(x_k) of a row, in two parts that are not added: the sum may be far larger than what its
+// digits are wanted for.
+template <class W> struct LogSumExp {
+  W max, sum;  // sum of exp(x_k - max)
+
+  W log() const { return std::log(sum); }
+};
+
+// For the CPU kernels.
+template <class T> LogSumExp<Wide<T>> log_sum_exp(const T* x, int64_t width) {
+  using W = Wide<T>;
+  W max = -INFINITY, sum = 0;
+#pragma omp simd reduction(max : max)
+  for (int64_t j = 0; j < width; ++j) max = W(x[j]) > max ? W(x[j]) : max;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < width; ++j) sum += fast_exp(W(x[j]) - max);
+  return {max, sum};
+}
+
+}  // namespace tessera

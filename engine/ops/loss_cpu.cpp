@@ -1,0 +1,87 @@
+#include "engine/core/dispatch.h"
+#include "engine/ops/each.h"
+#include "engine/ops/log_sum_exp.h"
+#include "engine/ops/loss_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+// -sum_k t_k log p_k of row i, before smoothing; nll(k) is -log p_k.
+template <class T, class Nll>
+Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classes, Nll nll) {
+  using W = Wide<T>;
+  if (targets.soft) {
+    W sum = 0;
+    for (int64_t k = 0; k < classes; ++k)
+      if (const W t = W(targets.soft[i * classes + k]); t != 0) sum += t * nll(k);  // 0 log 0 is 0
+    return sum;
+  }
+  if (!targets.b) return nll(targets.a[i]);
+  return W(targets.lam) * nll(targets.a[i]) + W(1 - targets.lam) * nll(targets.b[i]);
+}
+
+template <class T>
+Wide<T> smoothed_row_loss(const Targets<T>& targets, int64_t i, int64_t classes, const T* x, Wide<T> max,
+                          Wide<T> log_sum) {
+  using W = Wide<T>;
+  const auto nll = [=](int64_t k) { return log_sum - (W(x[k]) - max); };
+  const W loss = row_loss(targets, i, classes, nll);
+  if (targets.smoothing == 0) return loss;
+  W all = 0;
+  for (int64_t k = 0; k < classes; ++k) all += nll(k);
+  return W(1 - targets.smoothing) * loss + W(targets.smoothing / static_cast<double>(classes)) * all;
+}
+
+template <class T> Wide<T> soft_sum(const Targets<T>& targets, int64_t i, int64_t classes) {
+  Wide<T> sum = 0;
+  for (int64_t k = 0; k < classes; ++k) sum += Wide<T>(targets.soft[i * classes + k]);
+  return Wide<T>(1 - targets.smoothing) * sum + Wide<T>(targets.smoothing);
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                                       double divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+  const double sum = parallel_sum<double>(rows, rows_a_chunk(classes), [=](int64_t begin, int64_t end) {
+    double part = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const T* row = x + i * classes;
+      const auto z = log_sum_exp(row, classes);
+      max[i] = z.max;
+      log_sum[i] = z.log();
+      part += static_cast<double>(smoothed_row_loss(targets, i, classes, row, max[i], log_sum[i]));
+    }
+    return part;
+  });
+  store(*y, Wide<T>(sum / divisor));
+}
+
+template <>
+template <class T>
+void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                                        double divisor, const Wide<T>* max, const Wide<T>* log_sum,
+                                        const T* dy, T* dx, bool add) {
+  using W = Wide<T>;
+  const W factor = W(*dy) / W(divisor), keep = W(1 - targets.smoothing);
+  const W spread = W(targets.smoothing / static_cast<double>(classes));
+  parallel_rows(rows, classes, [=](int64_t i) {
+    const T* row = x + i * classes;
+    T* out = dx + i * classes;
+    const W m = max[i], l = log_sum[i], total = targets.soft ? soft_sum(targets, i, classes) : W(1);
+    const T* soft = targets.soft ? targets.soft + i * classes : nullptr;
+    const int64_t a = soft ? -1 : targets.a[i], b = targets.b ? targets.b[i] : -1;
+    const W at_a = keep * (targets.b ? W(targets.lam) : W(1)), at_b = keep * W(1 - targets.lam);
+    write_each(0, classes, out, add, [=](int64_t k) {
+      const W t = soft ? keep * W(soft[k]) : (k == a ? at_a : W(0)) + (k == b ? at_b : W(0));
+      return factor * (fast_exp(W(row[k]) - m - l) * total - (t + spread));
+    });
+  });
+}
+
+TESSERA_FOR_FLOATS(CrossEntropyKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(CrossEntropyKernels<Cpu>::backward)
+
+}  // namespace tessera

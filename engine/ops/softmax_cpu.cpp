@@ -1,0 +1,45 @@
+#include "engine/core/dispatch.h"
+#include "engine/ops/each.h"
+#include "engine/ops/log_sum_exp.h"
+#include "engine/ops/softmax_kernels.h"
+
+namespace tessera {
+
+template <>
+template <class T>
+void SoftmaxKernels<Cpu>::forward(bool log, int64_t rows, int64_t width, const T* x, T* y) {
+  using W = Wide<T>;
+  parallel_rows(rows, width, [=](int64_t i) {
+    const T* row = x + i * width;
+    const LogSumExp<W> z = log_sum_exp(row, width);
+    const W max = z.max, inverse = 1 / z.sum, log_sum = z.log();
+    T* out = y + i * width;
+    if (log)
+      write_each(0, width, out, false, [=](int64_t j) { return W(row[j]) - max - log_sum; });
+    else
+      write_each(0, width, out, false, [=](int64_t j) { return fast_exp(W(row[j]) - max) * inverse; });
+  });
+}
+
+template <>
+template <class T>
+void SoftmaxKernels<Cpu>::backward(bool log, int64_t rows, int64_t width, const T* y, const T* dy, T* dx,
+                                   bool add) {
+  using W = Wide<T>;
+  parallel_rows(rows, width, [=](int64_t i) {
+    const T *p = y + i * width, *d = dy + i * width;
+    T* out = dx + i * width;
+    W sum = 0;  // of dy y; with `log`, of dy
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < width; ++j) sum += log ? W(d[j]) : W(d[j]) * W(p[j]);
+    if (log)
+      write_each(0, width, out, add, [=](int64_t j) { return W(d[j]) - fast_exp(W(p[j])) * sum; });
+    else
+      write_each(0, width, out, add, [=](int64_t j) { return W(p[j]) * (W(d[j]) - sum); });
+  });
+}
+
+TESSERA_FOR_FLOATS(SoftmaxKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(SoftmaxKernels<Cpu>::backward)
+
+}  // namespace tessera
