@@ -1,0 +1,62 @@
+#include "data/sampler.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/io/json.h"
+#include "tests/data/files.h"
+
+namespace tessera {
+
+TEST_CASE("sampler: the authors' batches for given permutations") {
+  const Json file = read_json(std::string(TESSERA_FIXTURES) + "/augment/schedule.json");
+  int cases = 0;
+  for (const Json& wanted : file.at("sampler").at("cases")) {
+    const SamplerOptions options{.batch = wanted.at("batch"),
+                                 .passes = wanted.at("length_factor"),
+                                 .repetitions = wanted.at("repetitions"),
+                                 .drop_last = wanted.at("drop_last")};
+    const Sampler sampler(wanted.at("images"), options, 0);
+    std::vector<int64_t> permutations, batches;
+    for (const auto& list : wanted.at("permutations"))
+      for (const int64_t index : list) permutations.push_back(index);
+    for (const auto& list : wanted.at("batches"))
+      for (const int64_t index : list) batches.push_back(index);
+    CHECK(sampler.batches() == wanted.at("length").get<int64_t>());
+    CHECK(sampler.walk(permutations) == batches);
+    ++cases;
+  }
+  CHECK(cases == 3);
+}
+
+TEST_CASE("sampler: every pass is a permutation of its own, the same for seed and epoch") {
+  const Sampler sampler(50, {.batch = 10, .passes = 3}, 7);
+  const std::vector<int64_t> order = sampler.epoch(2);
+  CHECK(sampler.batches() == 15);
+  REQUIRE(order.size() == 150);
+  std::set<std::vector<int64_t>> passes;
+  for (auto pass = order.begin(); pass != order.end(); pass += 50) {
+    CHECK(std::set<int64_t>(pass, pass + 50).size() == 50);
+    passes.emplace(pass, pass + 50);
+  }
+  CHECK(passes.size() == 3);
+  CHECK(sampler.epoch(2) == order);
+  CHECK(sampler.epoch(3) != order);
+  CHECK(Sampler(50, {.batch = 10, .passes = 3}, 8).epoch(2) != order);
+}
+
+TEST_CASE("sampler: evaluation walks all in order") {
+  const Sampler sampler(10, {.batch = 4, .shuffle = false, .drop_last = false}, 0);
+  CHECK(sampler.batches() == 3);
+  CHECK(sampler.images() == 10);
+  CHECK(sampler.epoch(5) == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
+TEST_CASE("sampler: sizes that make no batch") {
+  check_refused([] { Sampler(0, {}, 0); }, "0 images");
+  check_refused([] { Sampler(10, {.batch = 0}, 0); }, "batch size 0");
+  check_refused([] { Sampler(10, {.batch = 4, .passes = 0}, 0); }, "0 passes");
+  check_refused([] { Sampler(100, {.batch = 128}, 0); }, "100", "128");
+}
+
+}  // namespace tessera
