@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+// What a key draws depends on the key and the place alone (philox): the backward pass draws it again. Both
+// fail unless 0 <= p < 1.
+
+// Dropout (Srivastava et al., 2014): y = x m / (1 - p), each m 0 with probability p, else 1. p = 0 gives x
+// itself.
+Tensor dropout(const Tensor& x, double p, uint64_t key);
+
+// Stochastic depth (Huang et al., 2016) around a residual branch f: y = x + f m / (1 - p), one m for each
+// image (entry of axis 0). p = 0 is the plain residual x + f. x, f of one shape.
+Tensor drop_path(const Tensor& x, const Tensor& branch, double p, uint64_t key);
+
+}  // namespace tessera

@@ -1,0 +1,55 @@
+#include "engine/core/dispatch.h"
+#include "engine/ops/dropout_kernels.h"
+#include "engine/ops/each.h"
+
+namespace tessera {
+
+template <>
+template <class T>
+void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x, T* y, bool add) {
+  using W = Wide<T>;
+  constexpr int64_t block = 256;  // draws at a time
+  const float limit = static_cast<float>(p);
+  const W factor = W(1 / (1 - p));
+  parallel_for(n, chunk_elements, [=](int64_t begin, int64_t end) {
+    uint32_t draws[block];
+    for (int64_t first = begin; first < end; first += block) {
+      for (int64_t i = 0; i < block; i += 4) {
+        const auto words = philox(key, static_cast<uint64_t>((first + i) / 4));
+        std::copy(words.begin(), words.end(), draws + i);
+      }
+      const T* in = x + first;
+      write_each(0, std::min(block, end - first), y + first, add,
+                 [&](int64_t i) { return unit_float(draws[i]) >= limit ? W(in[i]) * factor : W(0); });
+    }
+  });
+}
+
+template <>
+template <class T>
+void DropoutKernels<Cpu>::drop_path(int64_t images, int64_t width, double p, uint64_t key, const T* x,
+                                    const T* f, T* y, bool add) {
+  using W = Wide<T>;
+  const int64_t grain = std::min(width, chunk_elements),
+                pieces = grain == 0 ? 0 : (width + grain - 1) / grain;
+  parallel_rows(images * pieces, grain, [=](int64_t task) {
+    const int64_t image = task / pieces, begin = task % pieces * grain, at = image * width;
+    const W factor = path_kept(image, p, key) ? W(1 / (1 - p)) : W(0);
+    const T *a = x + at, *b = f + at;
+    T* out = y + at;
+    const int64_t end = std::min(width, begin + grain);
+    if (x && factor == 0)
+      write_each(begin, end, out, add, [=](int64_t i) { return W(a[i]); });
+    else if (x)
+      write_each(begin, end, out, add, [=](int64_t i) { return W(a[i]) + factor * W(b[i]); });
+    else if (factor == 0)
+      write_each(begin, end, out, add, [](int64_t) { return W(0); });
+    else
+      write_each(begin, end, out, add, [=](int64_t i) { return factor * W(b[i]); });
+  });
+}
+
+TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::dropout)
+TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::drop_path)
+
+}  // namespace tessera

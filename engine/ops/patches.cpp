@@ -1,0 +1,75 @@
+#include "engine/ops/patches.h"
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/patches_kernels.h"
+#include "engine/ops/shape_kernels.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+void check_image(const Tensor& image, const char* what) {
+  check(image.rank() == 4, what, ": ", image.shape(), " is no batch of images [B, C, H, W]");
+}
+
+void copy(const Walk<2>& walk, const Tensor& x, const Tensor& y, bool add) {
+  dispatch(x, "patches", [&]<class Dev, class T>() {
+    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>(), y.data<T>(), add);
+  });
+}
+
+Shifts shifts_of(Directions directions, int64_t shift) {
+  constexpr std::array<Shifts::Offset, 8> steps{
+      {{0, -1}, {0, 1}, {-1, 0}, {1, 0}, {-1, -1}, {-1, 1}, {1, -1}, {1, 1}}};  // (dy, dx)
+  const size_t first = directions == Directions::diagonal ? 4 : 0,
+               last = directions == Directions::cardinal ? 4 : 8;
+  Shifts shifts;
+  for (size_t d = first; d < last; ++d)
+    shifts.offset[static_cast<size_t>(shifts.count++)] = {shift * steps[d].dy, shift * steps[d].dx};
+  return shifts;
+}
+
+}  // namespace
+
+Tensor patches(const Tensor& image, int64_t size) {
+  check_image(image, "patches");
+  const int64_t images = image.dim(0), channels = image.dim(1), height = image.dim(2), width = image.dim(3);
+  check(size > 0 && height % size == 0 && width % size == 0, "patches: the image ", image.shape(),
+        " cannot be cut into patches of ", size, " x ", size,
+        " pixels; height and width are to be multiples");
+  const int64_t high = height / size, wide = width / size;
+  const Shape loops{images, high, wide, channels, size, size};  // the patches in their order
+  const Strides in_image{channels * height * width, size * width, size, height * width, width, 1};
+  const Tensor y =
+      Tensor::empty({images, high * wide, channels * size * size}, image.dtype(), image.device());
+  copy(make_walk(loops, in_image, row_major(loops)), image, y, false);
+  const auto backward = [loops, in_image](Gradients& g) {
+    const Written dx(g, 0);
+    copy(make_walk(loops, row_major(loops), in_image), g.dy(), dx.tensor(), dx.add());
+  };
+  return record("patches", y, {image}, backward);
+}
+
+Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift) {
+  check_image(image, "shifted_copies");
+  check(shift >= 0, "shifted_copies: a shift of ", shift, " pixels is negative");
+  const ImageSize size{image.dim(0), image.dim(1), image.dim(2), image.dim(3)};
+  const Shifts shifts = shifts_of(directions, shift);
+  const Tensor y =
+      Tensor::empty(image.shape().with(1, size.channels * shifts.count), image.dtype(), image.device());
+  dispatch(image, "shifted_copies", [&]<class Dev, class T>() {
+    ShiftKernels<Dev>::template forward<T>(size, shifts, image.data<T>(), y.data<T>());
+  });
+  const auto backward = [size, shifts](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "shifted_copies", [&]<class Dev, class T>() {
+      ShiftKernels<Dev>::template backward<T>(size, shifts, g.dy().data<T>(), dx.data<T>(), dx.add());
+    });
+  };
+  return record("shifted_copies", y, {image}, backward);
+}
+
+}  // namespace tessera

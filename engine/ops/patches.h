@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+// An image cut into size x size patches, row by row, each flattened as (c, p1, p2): [B, C, H, W] -> [B, N, C
+// P P]. A linear map of a patch is therefore a convolution's weight, reshaped. Fails unless P divides H and
+// W.
+Tensor patches(const Tensor& image, int64_t size);
+
+// Where the shifted copies look: left, right, up, down; the four diagonals; first the former, then the
+// latter.
+enum class Directions : uint8_t { cardinal, diagonal, all };
+
+// The image and its copies, each seen `shift` pixels further along a direction, zero outside (Lee et al.,
+// "Vision Transformer for Small-Size Datasets", 2021): x_d(i, j) = x(i + shift dy_d, j + shift dx_d); [B, C,
+// H, W] -> [B, C (1 + directions), H, W], the image itself first.
+Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift);
+
+}  // namespace tessera
