@@ -1,26 +1,44 @@
+#include <algorithm>
+#include <array>
+
 #include "engine/core/dispatch.h"
 #include "engine/ops/dropout_kernels.h"
 #include "engine/ops/each.h"
 
 namespace tessera {
 
+namespace {
+
+constexpr int64_t block = 256;  // draws at a time
+
+// The draws of elements [first, first + block).
+void draw(uint64_t key, int64_t first, uint32_t* draws) {
+#pragma omp simd
+  for (int64_t group = 0; group < block / 4; ++group) {
+    const std::array<uint32_t, 4> words = philox(key, static_cast<uint64_t>(first / 4 + group));
+    draws[4 * group] = words[0];
+    draws[4 * group + 1] = words[1];
+    draws[4 * group + 2] = words[2];
+    draws[4 * group + 3] = words[3];
+  }
+}
+
+}  // namespace
+
 template <>
 template <class T>
 void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x, T* y, bool add) {
   using W = Wide<T>;
-  constexpr int64_t block = 256;  // draws at a time
   const float limit = static_cast<float>(p);
   const W factor = W(1 / (1 - p));
   parallel_for(n, chunk_elements, [=](int64_t begin, int64_t end) {
-    uint32_t draws[block];
+    uint32_t buffer[block];
+    const uint32_t* draws = buffer;
     for (int64_t first = begin; first < end; first += block) {
-      for (int64_t i = 0; i < block; i += 4) {
-        const auto words = philox(key, static_cast<uint64_t>((first + i) / 4));
-        std::copy(words.begin(), words.end(), draws + i);
-      }
+      draw(key, first, buffer);
       const T* in = x + first;
       write_each(0, std::min(block, end - first), y + first, add,
-                 [&](int64_t i) { return unit_float(draws[i]) >= limit ? W(in[i]) * factor : W(0); });
+                 [=](int64_t i) { return unit_float(draws[i]) >= limit ? W(in[i]) * factor : W(0); });
     }
   });
 }

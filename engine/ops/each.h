@@ -56,7 +56,13 @@ template <int Arrays, class F> void parallel_walk(const Walk<Arrays>& walk, F&& 
   const int last = walk.rank - 1;
   const int64_t width = walk.rank == 0 ? 1 : walk.size[static_cast<size_t>(last)];
   const int64_t rows = walk.elements(std::max(last, 0));
-  if (rows != 1) return parallel_rows(rows, width, [&](int64_t i) { run(walk.at(i, last), width); });
+  if (rows != 1) {
+    parallel_for(rows, rows_a_chunk(width), [&](int64_t begin, int64_t end) {
+      Cursor<Arrays> cursor(walk, last, begin);
+      for (int64_t i = begin; i < end; ++i, cursor.advance()) run(cursor.offset(), width);
+    });
+    return;
+  }
   parallel_for(width, chunk_elements,
                [&](int64_t begin, int64_t end) { run(walk.at(begin, walk.rank), end - begin); });
 }

@@ -12,12 +12,12 @@ void SoftmaxKernels<Cpu>::forward(bool log, int64_t rows, int64_t width, const T
   parallel_rows(rows, width, [=](int64_t i) {
     const T* row = x + i * width;
     const LogSumExp<W> z = log_sum_exp(row, width);
-    const W max = z.max, inverse = 1 / z.sum, log_sum = z.log();
+    const W max = z.max, last = log ? z.log() : 1 / z.sum;
     T* out = y + i * width;
     if (log)
-      write_each(0, width, out, false, [=](int64_t j) { return W(row[j]) - max - log_sum; });
+      write_each(0, width, out, false, [=](int64_t j) { return W(row[j]) - max - last; });
     else
-      write_each(0, width, out, false, [=](int64_t j) { return fast_exp(W(row[j]) - max) * inverse; });
+      write_each(0, width, out, false, [=](int64_t j) { return fast_exp(W(row[j]) - max) * last; });
   });
 }
 

@@ -23,7 +23,8 @@ inline Strides row_major(const Shape& shape) {
   return strides;
 }
 
-// Of a contiguous array of `shape` read as if it had the shape `to` that it broadcasts to: 0 where it stretches.
+// Of a contiguous array of `shape` read as if it had the shape `to` that it broadcasts to: 0 where it
+// stretches.
 inline Strides stretched(const Shape& shape, const Shape& to) {
   const Strides own = row_major(shape);
   Strides strides{};
@@ -33,10 +34,9 @@ inline Strides stretched(const Shape& shape, const Shape& to) {
   return strides;
 }
 
-// A nest of loops over `rank` axes, outermost first, that steps through several arrays by strides. Axes of one
-// entry are left out, axes that continue each other are one: arrays of the same shape make a single loop.
-template <int Arrays>
-struct Walk {
+// A nest of loops over `rank` axes, outermost first, that steps through several arrays by strides. Axes of
+// one entry are left out, axes that continue each other are one: arrays of the same shape make a single loop.
+template <int Arrays> struct Walk {
   int rank = 0;
   Strides size{};
   std::array<Strides, Arrays> stride{};
@@ -72,9 +72,38 @@ struct Walk {
   }
 };
 
-// The walk over `shape` with these strides; the last array, which is written, is walked in its memory's order.
-template <class... S>
-Walk<sizeof...(S)> make_walk(const Shape& shape, const S&... strides) {
+// Steps over the `axes` outermost axes of a walk one by one, from step `index` on: what Walk::at says,
+// without its divisions.
+template <int Arrays> class Cursor {
+ public:
+  Cursor(const Walk<Arrays>& walk, int axes, int64_t index)
+      : walk_(walk), axes_(axes), offset_(walk.at(index, axes)) {
+    for (size_t i = static_cast<size_t>(axes); i-- > 0; index /= walk.size[i])
+      entry_[i] = index % walk.size[i];
+  }
+
+  const std::array<int64_t, Arrays>& offset() const { return offset_; }
+
+  void advance() {
+    for (size_t i = static_cast<size_t>(axes_); i-- > 0;) {
+      const bool wraps = ++entry_[i] == walk_.size[i];
+      const int64_t steps = wraps ? 1 - walk_.size[i] : 1;
+      for (size_t k = 0; k < Arrays; ++k) offset_[k] += steps * walk_.stride[k][i];
+      if (!wraps) return;
+      entry_[i] = 0;
+    }
+  }
+
+ private:
+  const Walk<Arrays>& walk_;
+  int axes_;
+  std::array<int64_t, Arrays> offset_;
+  Strides entry_{};
+};
+
+// The walk over `shape` with these strides; the last array, which is written, is walked in its memory's
+// order.
+template <class... S> Walk<sizeof...(S)> make_walk(const Shape& shape, const S&... strides) {
   const std::array<Strides, sizeof...(S)> all{strides...};
   std::array<size_t, Shape::max_rank> order{};
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
