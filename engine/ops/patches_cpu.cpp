@@ -10,18 +10,19 @@ namespace tessera {
 template <>
 template <class T>
 void ShiftKernels<Cpu>::forward(const ImageSize& size, const Shifts& shifts, const T* x, T* y) {
-  const auto [images, channels, height, width] = size;
-  parallel_rows(images * shifts.count * channels * height, width, [=](int64_t line) {
+  parallel_rows(size.images * shifts.count * size.channels * size.height, size.width, [=](int64_t line) {
+    const auto [images, channels, height, width] = size;
     const int64_t i = line % height, c = line / height % channels;
     const int64_t d = line / (height * channels) % shifts.count,
                   b = line / (height * channels * shifts.count);
-    const auto [dy, dx] = shifts.offset[static_cast<size_t>(d)];
+    const auto [down, right] = shifts.offset[static_cast<size_t>(d)];
     T* out = y + line * width;
     std::fill_n(out, width, T(0.0f));
-    const int64_t from = i + dy, first = std::max<int64_t>(0, -dx), last = std::min(width, width - dx);
+    const int64_t from = i + down, first = std::max<int64_t>(0, -right),
+                  last = std::min(width, width - right);
     if (from < 0 || from >= height || first >= last) return;
     const T* in = x + ((b * channels + c) * height + from) * width;
-    std::copy(in + first + dx, in + last + dx, out + first);
+    std::copy(in + first + right, in + last + right, out + first);
   });
 }
 
