@@ -83,9 +83,13 @@ inline constexpr Op catalog[] = {
 };
 
 consteval OpName::OpName(const char* name) : op_(nullptr) {
-  for (const Op& op : catalog)
-    if (op.name == name) op_ = &op;
-  if (op_ == nullptr) throw "this op is not in engine/ops/catalog.h";
+  bool listed = false;  // not op_ == nullptr: no constant to g++ 12's undefined behaviour sanitizer
+  for (const Op& op : catalog) {
+    if (op.name != name) continue;
+    op_ = &op;
+    listed = true;
+  }
+  if (!listed) throw "this op is not in engine/ops/catalog.h";
 }
 
 }  // namespace tessera
