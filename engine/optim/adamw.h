@@ -1,0 +1,34 @@
+#pragma once
+
+#include "engine/optim/optimizer.h"
+
+namespace tessera {
+
+// AdamW (Loshchilov and Hutter, 2019; Adam: Kingma and Ba, 2015). In step t = 1, 2, ... with gradient g, rate
+// eta and weight decay lambda:
+//   p <- (1 - eta lambda) p
+//   m <- beta1 m + (1 - beta1) g            m^ = m / (1 - beta1^t)
+//   v <- beta2 v + (1 - beta2) g^2          v^ = v / (1 - beta2^t)
+//   p <- p - eta m^ / (sqrt(v^) + eps)
+// t counts the steps in which a parameter had a gradient, as PyTorch does.
+class AdamW : public Optimizer {
+ public:
+  struct Options {
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  };
+
+  // Fails as Optimizer does, and unless 0 <= beta < 1 and eps >= 0.
+  AdamW(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit AdamW(const std::vector<ParameterGroup>& groups) : AdamW(groups, Options()) {}
+
+  NamedTensors state() const override;  // for each parameter m.NAME, v.NAME, step.NAME (i64, [1])
+
+ private:
+  void update(double lr) override;
+
+  Options options_;
+  std::vector<Tensor> m_, v_;
+  Tensor steps_;  // [parameters], i64, on the host
+};
+
+}  // namespace tessera

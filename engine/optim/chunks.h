@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+// Several arrays cut into chunks of a fixed length, to be worked on all at once: one parallel loop serves
+// hundreds of small parameters. The cut depends on the lengths alone. For CPU kernels.
+class Chunks {
+ public:
+  struct Chunk {
+    int64_t item, begin, end;  // elements [begin, end) of array `item`
+  };
+
+  // `items` each have a length n.
+  template <class Item> Chunks(const Item* items, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      first_.push_back(size_);
+      lengths_.push_back(items[i].n);
+      size_ += (items[i].n + length - 1) / length;
+    }
+  }
+
+  int64_t size() const { return size_; }
+
+  Chunk operator[](int64_t c) const {
+    const auto after = std::upper_bound(first_.begin(), first_.end(), c);  // empty arrays have no chunk
+    const auto item = after - first_.begin() - 1;
+    const int64_t begin = (c - *(after - 1)) * length;
+    return {item, begin, std::min(begin + length, lengths_[static_cast<size_t>(item)])};
+  }
+
+ private:
+  static constexpr int64_t length = 1 << 14;
+
+  std::vector<int64_t> first_;  // chunks before each array
+  std::vector<int64_t> lengths_;
+  int64_t size_ = 0;
+};
+
+}  // namespace tessera

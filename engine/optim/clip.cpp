@@ -1,0 +1,51 @@
+#include "engine/optim/clip.h"
+
+#include <cmath>
+
+#include "engine/core/dispatch.h"
+#include "engine/optim/clip_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> gradients;
+  for (const Tensor& p : parameters)
+    if (const Tensor g = p.grad(); g.defined()) gradients.push_back(g);
+  return gradients;
+}
+
+template <class T> std::vector<ClipItem<T>> items_of(const std::vector<Tensor>& gradients) {
+  std::vector<ClipItem<T>> items;
+  for (const Tensor& g : gradients) items.push_back({g.elements(), g.data<T>()});
+  return items;
+}
+
+double norm_of(const std::vector<Tensor>& gradients) {
+  double squares = 0;
+  if (gradients.empty()) return 0;
+  dispatch(gradients.front(), "clip", [&]<class Dev, class T>() {
+    const auto items = items_of<T>(gradients);
+    squares = ClipKernels<Dev>::template squares<T>(items.data(), static_cast<int64_t>(items.size()));
+  });
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+double gradient_norm(const std::vector<Tensor>& parameters) { return norm_of(gradients_of(parameters)); }
+
+double clip_by_norm(const std::vector<Tensor>& parameters, double max_norm) {
+  check(max_norm > 0, "clip: the largest norm is ", max_norm, ", wanted more than 0");
+  const std::vector<Tensor> gradients = gradients_of(parameters);
+  const double norm = norm_of(gradients);
+  if (!std::isfinite(norm) || norm <= max_norm) return norm;
+  dispatch(gradients.front(), "clip", [&]<class Dev, class T>() {
+    const auto items = items_of<T>(gradients);
+    ClipKernels<Dev>::template scale<T>(items.data(), static_cast<int64_t>(items.size()), max_norm / norm);
+  });
+  return norm;
+}
+
+}  // namespace tessera

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+namespace tessera {
+
+// The Euclidean norm of all gradients of the parameters together, summed in double in fixed chunks. Not
+// finite where a gradient is not. Parameters without a gradient count as 0; all must have one type.
+double gradient_norm(const std::vector<Tensor>& parameters);
+
+// Scales all gradients by max_norm / norm where their norm is larger (Pascanu et al., 2013), and returns the
+// norm from before. Where that is not finite no gradient is touched: the caller decides, as by leaving out
+// the step. Fails unless max_norm > 0.
+double clip_by_norm(const std::vector<Tensor>& parameters, double max_norm);
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "engine/optim/optimizer.h"
+
+namespace tessera {
+
+// Stochastic gradient descent with momentum mu, as PyTorch writes it (Sutskever et al., 2013). With gradient
+// g, rate eta and weight decay lambda:
+//   d <- g + lambda p
+//   b <- mu b + d                           from b = 0
+//   p <- p - eta b,  or with Nesterov's momentum  p - eta (d + mu b)
+class Sgd : public Optimizer {
+ public:
+  struct Options {
+    double momentum = 0;
+    bool nesterov = false;
+  };
+
+  // Fails as Optimizer does, unless 0 <= momentum < 1, and for Nesterov's momentum of 0.
+  Sgd(const std::vector<ParameterGroup>& groups, const Options& options);
+  explicit Sgd(const std::vector<ParameterGroup>& groups) : Sgd(groups, Options()) {}
+
+  NamedTensors state() const override;  // b.NAME for each parameter; nothing without momentum
+
+ private:
+  void update(double lr) override;
+
+  Options options_;
+  std::vector<Tensor> b_;  // empty without momentum
+};
+
+}  // namespace tessera
