@@ -5,6 +5,10 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/core/dispatch.h"
+#include "models/cait.h"
+#include "models/pit.h"
+#include "models/swin.h"
+#include "models/t2t.h"
 #include "models/vit.h"
 
 namespace tessera {
@@ -20,7 +24,8 @@ template <class Net> Logits make(const Json& config, const Scope& scope) {
 }
 
 const std::map<std::string, Logits (*)(const Json&, const Scope&)>& makers() {
-  static const std::map<std::string, Logits (*)(const Json&, const Scope&)> known{{"vit", make<ViT>}};
+  static const std::map<std::string, Logits (*)(const Json&, const Scope&)> known{
+      {"vit", make<ViT>}, {"pit", make<PiT>}, {"swin", make<Swin>}, {"cait", make<CaiT>}, {"t2t", make<T2T>}};
   return known;
 }
 

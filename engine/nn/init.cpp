@@ -17,6 +17,16 @@ Init drawn(std::function<double(Random&)> draw) {
   };
 }
 
+int64_t fan_in_of(const Tensor& parameter, const char* rule) {
+  check(parameter.rank() >= 2 && parameter.elements() > 0, rule, ": ", parameter.shape(),
+        " is no map [out, in, ...]");
+  return parameter.elements() / parameter.dim(0);
+}
+
+void glorot(const Tensor& parameter, int64_t fan_in, int64_t fan_out, Random& random) {
+  normal(std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)))(parameter, random);
+}
+
 }  // namespace
 
 Init constant(double value) {
@@ -39,10 +49,45 @@ Init uniform(double bound) {
 
 Init xavier_normal() {
   return [](const Tensor& parameter, Random& random) {
-    check(parameter.rank() >= 2, "xavier_normal: ", parameter.shape(), " is no linear map [out, in]");
-    const int64_t fan_out = parameter.dim(0), fan_in = parameter.elements() / fan_out;
-    normal(std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)))(parameter, random);
+    glorot(parameter, fan_in_of(parameter, "xavier_normal"), parameter.dim(0), random);
   };
+}
+
+Init xavier_normal_conv() {
+  return [](const Tensor& parameter, Random& random) {
+    const int64_t fan_in = fan_in_of(parameter, "xavier_normal_conv");
+    glorot(parameter, fan_in, parameter.dim(0) * fan_in / parameter.dim(1), random);
+  };
+}
+
+Init he_normal() {
+  return [](const Tensor& parameter, Random& random) {
+    normal(std::sqrt(2.0 / static_cast<double>(fan_in_of(parameter, "he_normal"))))(parameter, random);
+  };
+}
+
+Init pytorch_uniform() {
+  return [](const Tensor& parameter, Random& random) {
+    pytorch_uniform(fan_in_of(parameter, "pytorch_uniform"))(parameter, random);
+  };
+}
+
+Init pytorch_uniform(int64_t fan_in) { return uniform(1 / std::sqrt(static_cast<double>(fan_in))); }
+
+Init weight_init(LinearRule rule) {
+  switch (rule) {
+    case LinearRule::xavier:
+      return xavier_normal();
+    case LinearRule::truncated_normal:
+      return truncated_normal(0.02);
+    case LinearRule::pytorch:
+      return pytorch_uniform();
+  }
+  fail("init: not one of the rules");
+}
+
+Init bias_init(LinearRule rule, int64_t fan_in) {
+  return rule == LinearRule::pytorch ? pytorch_uniform(fan_in) : constant(0);
 }
 
 }  // namespace tessera

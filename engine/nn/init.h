@@ -18,5 +18,21 @@ Init uniform(double bound);  // in [-bound, bound)
 // Glorot and Bengio (2010): N(0, 2 / (fan_in + fan_out)). The fans are those of the parameter read as a
 // linear map [out, in], whatever its further axes: out is axis 0, in all the others.
 Init xavier_normal();
+// The same for a convolution's weight [out, in / groups, k, k]: its fan_out is out k k.
+Init xavier_normal_conv();
+// N(0, 2 / fan_in) (He et al., 2015); fan_in is the product of all axes but the first.
+Init he_normal();
+// PyTorch's own: uniform in +-1/sqrt(fan_in). For a bias, the fan_in of its weight is given.
+Init pytorch_uniform();
+Init pytorch_uniform(int64_t fan_in);
+
+// How a model draws its linear layers, by its paper's code.
+enum class LinearRule {
+  xavier,            // xavier_normal, bias 0: ViT, PiT, CaiT
+  truncated_normal,  // deviation 0.02, bias 0: T2T, LV-ViT, RMT
+  pytorch,           // pytorch_uniform, the bias too: Swin, EfficientNet
+};
+Init weight_init(LinearRule rule);
+Init bias_init(LinearRule rule, int64_t fan_in);
 
 }  // namespace tessera

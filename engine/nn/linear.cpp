@@ -5,10 +5,12 @@
 
 namespace tessera {
 
-Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& options)
-    : weight(scope.parameter("weight", {out, in}, options.weight_init)),
-      bias(options.bias ? scope.parameter("bias", {out}, options.bias_init) : Tensor()),
-      path(scope.path()) {}
+Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& options) : path(scope.path()) {
+  const LinearRule rule = scope.linear_rule();
+  const bool own = options.weight_init != nullptr;
+  weight = scope.parameter("weight", {out, in}, own ? options.weight_init : weight_init(rule));
+  if (options.bias) bias = scope.parameter("bias", {out}, own ? constant(0) : bias_init(rule, in));
+}
 
 Tensor Linear::operator()(const Tensor& x, Activation activation) const {
   const Inside here(path);

@@ -11,8 +11,7 @@ namespace tessera {
 struct Linear {
   struct Options {
     bool bias = true;
-    Init weight_init = xavier_normal();
-    Init bias_init = constant(0);
+    Init weight_init = nullptr;  // null: by the scope's rule, the bias too; else the bias starts at 0
   };
 
   Linear() = default;

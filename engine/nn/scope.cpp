@@ -20,6 +20,12 @@ Scope Scope::operator/(std::string_view name) const {
   return inner;
 }
 
+Scope Scope::with(LinearRule rule) const {
+  Scope changed = *this;
+  changed.linear_rule_ = rule;
+  return changed;
+}
+
 std::string Scope::joined(std::string_view name) const {
   return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
 }

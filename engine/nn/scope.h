@@ -26,6 +26,10 @@ class Scope {
   // A tensor that is saved with the model but not trained.
   Tensor buffer(std::string_view name, const Shape& shape, const Init& init) const;
 
+  // The same place, for a model whose linear layers start by another rule.
+  Scope with(LinearRule rule) const;
+  LinearRule linear_rule() const { return linear_rule_; }
+
   const std::string& path() const { return path_; }
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
@@ -38,6 +42,7 @@ class Scope {
   Random random_;
   DType dtype_;
   Device device_;
+  LinearRule linear_rule_ = LinearRule::xavier;
   std::string path_;
 };
 

@@ -8,17 +8,15 @@
 
 namespace tessera {
 
-namespace {
-
-// x [B, N, H d] -> [B, H, N, d]
 Tensor heads_apart(const Tensor& x, int64_t heads) {
   return permute(x.reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
-// x [B, H, N, d] -> [B, N, H d]
 Tensor heads_together(const Tensor& x) {
   return permute(x, {0, 2, 1, 3}).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
+
+namespace {
 
 // s [B, H, N, N] + mask [W, N, N], image b with mask b % W.
 Tensor add_mask(const Tensor& s, const Tensor& mask) {
@@ -26,7 +24,8 @@ Tensor add_mask(const Tensor& s, const Tensor& mask) {
   return add(s.reshape({-1, masks, heads, n, n}), mask.reshape({masks, 1, n, n})).reshape(s.shape());
 }
 
-// The scores before the softmax, from q . k. [B, H, Nq, Nk]
+}  // namespace
+
 Tensor through_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
   s = t.learned_scale.defined() ? multiply(s, t.learned_scale.reshape({heads, 1, 1})) : scale(s, t.scale);
   if (t.prior.defined()) s = multiply(s, t.prior);
@@ -37,6 +36,8 @@ Tensor through_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
   if (t.mask_diagonal) s = mask_diagonal(s);
   return s;
 }
+
+namespace {
 
 // q, k, v [B, H, N, d] -> [B, N, H d]
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {

@@ -39,6 +39,12 @@ inline constexpr Op catalog[] = {
     {"concat", "y = the inputs one after another along an axis", "dx_i = its slice of dy"},
     {"slice", "y = x[first : first + count] along an axis", "dx = dy in place, 0 elsewhere"},
     {"gather", "y_i = x[index_i] along axis 0", "dx[r] = sum of dy_i over index_i = r"},
+    // take.h, resample.h
+    {"take", "y_i = x[index_i] along an axis", "dx[r] = sum of dy_i over index_i = r"},
+    {"resample", "y_ij = sum over u, v of a_iu b_jv x_uv, a and b the taps of rows and columns",
+     "dx_uv = sum over i, j of a_iu b_jv dy_ij"},
+    // rotary.h
+    {"rotary", "y = each pair of channels of x, turned by its angle", "dx = dy, turned back"},
     // matmul.h
     {"matmul", "y = a b, batched over leading axes", "da = dy b^T; db = a^T dy"},
     {"linear", "y = f(x W^T + b), f the identity or an activation",

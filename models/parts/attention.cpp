@@ -55,12 +55,15 @@ ScoreTerms Attention::terms(const Tensor& x, const Tensor& omega) const {
   return terms;
 }
 
-Tensor Attention::operator()(const Tensor& x, const Tensor& omega) const {
+Tensor Attention::operator()(const Tensor& x, const Tensor& omega, const Tensor& mask) const {
   const Inside here(path);
   const auto attend =
-      PlainAttention::active() ? static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention_plain)
-            : static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention);
-  return proj(attend(qkv(x), options.heads, terms(x, omega)));
+      PlainAttention::active()
+          ? static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention_plain)
+          : static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention);
+  ScoreTerms terms = this->terms(x, omega);
+  terms.mask = mask;
+  return proj(attend(qkv(x), options.heads, terms));
 }
 
 }  // namespace tessera

@@ -24,8 +24,8 @@ struct AttentionOptions {
 
 AttentionOptions read_attention(Fields fields, int64_t dim);
 
-// While one lives, every Attention of this thread runs the definition (attention_plain) in place of the fused op:
-// slow, but an Observer sees each score and probability.
+// While one lives, every Attention of this thread runs the definition (attention_plain) in place of the fused
+// op: slow, but an Observer sees each score and probability.
 class PlainAttention {
  public:
   PlainAttention() : outer_(active_) { active_ = true; }
@@ -45,8 +45,9 @@ struct Attention {
   Attention() = default;
   Attention(const Scope& scope, int64_t dim, const AttentionOptions& options, Grid grid, int64_t prefix);
 
-  // x [B, N, D]; omega [1, N, N], the model's own prior, or undefined -> [B, N, D]
-  Tensor operator()(const Tensor& x, const Tensor& omega = {}) const;
+  // x [B, N, D]; omega [1, N, N], the model's own prior, or undefined; mask [W, N, N], added to the scores of
+  // image b where w = b mod W, or undefined -> [B, N, D]
+  Tensor operator()(const Tensor& x, const Tensor& omega = {}, const Tensor& mask = {}) const;
 
   // Everything that is done to the scores, for the tokens x.
   ScoreTerms terms(const Tensor& x, const Tensor& omega) const;

@@ -5,11 +5,7 @@
 
 namespace tessera {
 
-namespace {
-
 int64_t copies(Directions directions) { return directions == Directions::all ? 8 : 4; }
-
-}  // namespace
 
 Directions read_directions(Fields& fields) {
   const std::string text = fields.choice("directions", {"cardinal", "diagonal", "all"}, "diagonal");
@@ -36,13 +32,15 @@ Grid patch_grid(int64_t image_size, int64_t patch_size) {
   return {image_size / patch_size, image_size / patch_size};
 }
 
-Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, int64_t dim, double eps)
+Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, int64_t dim, double eps,
+                     const Init& init)
     : options(o), path(scope.path()) {
   const int64_t channels = in_channels * (o.shifted ? 1 + copies(o.directions) : 1), p = o.patch_size;
   if (o.shifted) norm = LayerNorm(scope / "norm", channels * p * p, eps);
   const Scope proj = scope / "proj";
-  weight = proj.parameter("weight", {dim, channels, p, p}, xavier_normal());
-  bias = proj.parameter("bias", {dim}, constant(0));
+  const LinearRule rule = scope.linear_rule();
+  weight = proj.parameter("weight", {dim, channels, p, p}, init ? init : weight_init(rule));
+  bias = proj.parameter("bias", {dim}, init ? constant(0) : bias_init(rule, channels * p * p));
   if (o.post_norm) norm = LayerNorm(scope / "norm", dim, eps);
 }
 

@@ -27,7 +27,9 @@ struct Tokenizer {
   };
 
   Tokenizer() = default;
-  Tokenizer(const Scope& scope, const Options& options, int64_t in_channels, int64_t dim, double eps);
+  // The map starts by the scope's rule, or by `init` where one is given.
+  Tokenizer(const Scope& scope, const Options& options, int64_t in_channels, int64_t dim, double eps,
+            const Init& init = nullptr);
 
   Tensor operator()(const Tensor& image) const;  // [B, C, H, W] -> [B, N, D]
 
@@ -41,6 +43,9 @@ struct Tokenizer {
 Tokenizer::Options read_tokenizer(Fields fields);
 // "directions": cardinal, diagonal (where it is left out) or all.
 Directions read_directions(Fields& fields);
+
+// How many shifted copies there are.
+int64_t copies(Directions directions);
 
 // The grid of patches of an image; fails if it is not a whole number of them.
 Grid patch_grid(int64_t image_size, int64_t patch_size);

@@ -42,6 +42,12 @@ void perturb(const Model& model) {
   }
 }
 
+// The last block's tokens reach the logits through the class token alone, whose pairs have no position.
+bool read_by_the_class_token_alone(const std::string& name) {
+  return name.starts_with("blocks.1.attn.prior") || name.starts_with("blocks.1.attn.gate") ||
+         name == "blocks.1.attn.relative_position_bias_table";
+}
+
 Tensor loss_of(const Model& model, const Tensor& images, Pass& pass) {
   return cross_entropy(model.logits(images, pass), Tensor::from(std::vector<int64_t>{2, 0}, {2}));
 }
@@ -72,7 +78,7 @@ TEST_CASE("a ViT with every score term has the gradient that differences show") 
     for (int64_t i = 0; i < start.elements(); ++i)
       predicted += p.value.grad().data<double>()[i] * direction.data<double>()[i];
     CHECK(predicted == doctest::Approx(slope).epsilon(1e-6));
-    CHECK(std::abs(slope) > 1e-9);
+    CHECK((std::abs(slope) > 1e-9) != read_by_the_class_token_alone(p.name));
   }
 }
 

@@ -1,0 +1,63 @@
+#include "engine/ops/rotary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/rotary_kernels.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+// The cosine and sine of each angle, one after the other. [tokens, pairs, 2]
+Tensor turns_of(const Tensor& angles, DType wide, Device device) {
+  std::vector<double> turns;
+  for (const double angle : angles.values()) {
+    turns.push_back(std::cos(angle));
+    turns.push_back(std::sin(angle));
+  }
+  return Tensor::from(turns, {angles.dim(0), angles.dim(1), 2}, wide).to(device);
+}
+
+}  // namespace
+
+Tensor rotary(const Tensor& x, const Tensor& angles) {
+  check(x.rank() >= 2 && angles.rank() == 2 && angles.dim(1) > 0, "rotary: input ", x.shape(),
+        " with angles ", angles.shape(), "; [..., N, H d] and [N, d / 2] are wanted");
+  const int64_t tokens = angles.dim(0), pairs = angles.dim(1), width = x.dim(-1);
+  check(x.dim(-2) == tokens && width % (2 * pairs) == 0, "rotary: input ", x.shape(), " with angles ",
+        angles.shape(), " of ", tokens, " tokens and heads of ", 2 * pairs, " channels");
+  const Tensor turns = turns_of(angles, x.dtype() == DType::f64 ? DType::f64 : DType::f32, x.device());
+  const int64_t rows = x.elements() / std::max<int64_t>(width, 1);
+  const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  dispatch(x, "rotary", [&]<class Dev, class T>() {
+    RotaryKernels<Dev>::template turn<T>(rows, width, tokens, pairs, turns.data<Wide<T>>(), false,
+                                         x.data<T>(), false, y.data<T>());
+  });
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "rotary", [&]<class Dev, class T>() {
+      RotaryKernels<Dev>::template turn<T>(rows, width, tokens, pairs, turns.data<Wide<T>>(), true,
+                                           g.dy().data<T>(), dx.add(), dx.data<T>());
+    });
+  };
+  return record("rotary", y, {x}, backward);
+}
+
+Tensor raster_angles(int64_t tokens, int64_t head_dim) {
+  check(head_dim > 0 && head_dim % 2 == 0, "rotary: a head of ", head_dim, " channels has no whole pairs");
+  const int64_t pairs = head_dim / 2;
+  const Tensor angles = Tensor::empty({tokens, pairs}, DType::f64);
+  for (int64_t p = 0; p < tokens; ++p)
+    for (int64_t k = 0; k < pairs; ++k)
+      angles.data<double>()[p * pairs + k] =
+          static_cast<double>(p) *
+          std::pow(10000.0, -static_cast<double>(k) / static_cast<double>(std::max<int64_t>(pairs - 1, 1)));
+  return angles;
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#include <algorithm>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/ops/take_kernels.h"
+
+namespace tessera {
+
+template <>
+template <class T>
+void TakeKernels<Cpu>::forward(int64_t outer, int64_t from, int64_t count, int64_t inner,
+                               const int64_t* index, const T* x, T* y) {
+  parallel_for(outer * count, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(inner, 1)),
+               [=](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r)
+                   std::copy_n(x + (r / count * from + index[r % count]) * inner, inner, y + r * inner);
+               });
+}
+
+template <>
+template <class T>
+void TakeKernels<Cpu>::backward(int64_t outer, int64_t from, int64_t count, int64_t inner,
+                                const int64_t* index, const T* dy, bool add_dx, T* dx) {
+  parallel_for(outer, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      T* to = dx + o * from * inner;
+      if (!add_dx) std::fill_n(to, from * inner, T(0.f));
+      for (int64_t i = 0; i < count; ++i) {
+        const T* d = dy + (o * count + i) * inner;
+        T* row = to + index[i] * inner;
+#pragma omp simd
+        for (int64_t j = 0; j < inner; ++j) row[j] = T(Wide<T>(row[j]) + Wide<T>(d[j]));
+      }
+    }
+  });
+}
+
+TESSERA_FOR_FLOATS(TakeKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(TakeKernels<Cpu>::backward)
+
+}  // namespace tessera

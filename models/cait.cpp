@@ -1,0 +1,204 @@
+#include "models/cait.h"
+
+#include <cmath>
+#include <map>
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/shape.h"
+#include "engine/ops/softmax.h"
+
+namespace tessera {
+
+namespace {
+
+using Talk = CaiT::Talk;
+using Layer = CaiT::Layer;
+
+// The initial layer scale of the layer with this number, counted from 1; class layers count from 1 again.
+double layer_scale_start(int64_t number) { return number <= 18 ? 0.1 : number <= 24 ? 1e-5 : 1e-6; }
+
+// Rows [0, inner) are one linear map, the others another: xavier's fan_out counts accordingly (the paper's
+// code has q apart from k and v).
+Init xavier_q_and_kv(int64_t inner) {
+  return [inner](const Tensor& weight, Random& random) {
+    const int64_t rest = weight.dim(0) - inner;
+    const Tensor q = weight.rows(0, inner), kv = weight.rows(inner, rest);
+    xavier_normal()(q, random);
+    if (rest > 0) xavier_normal()(kv, random);
+  };
+}
+
+// k or v of a class layer: half of a map of 2 inner rows.
+Init xavier_half() {
+  return [](const Tensor& weight, Random& random) {
+    normal(std::sqrt(2.0 / static_cast<double>(2 * weight.dim(0) + weight.dim(1))))(weight, random);
+  };
+}
+
+// Heads [B, H, N, M] mixed by a matrix [H, H].
+Tensor mixed(const Tensor& mixing, const Tensor& heads) {
+  const Tensor flat = heads.reshape({heads.dim(0), heads.dim(1), -1});
+  return matmul(mixing, flat).reshape(heads.shape());
+}
+
+// What patch and class layers share.
+Layer layer_of(const Scope& scope, int64_t dim, const AttentionOptions& attention, CaiT::MaskFill fill,
+               int64_t hidden, int64_t number, double rate, double eps) {
+  Layer layer;
+  layer.norm1 = LayerNorm(scope / "norm1", dim, eps);
+  layer.talk = Talk(scope / "attn", dim, attention, fill);
+  layer.gamma_1 = scope.parameter("gamma_1", {dim}, constant(layer_scale_start(number)));
+  layer.norm2 = LayerNorm(scope / "norm2", dim, eps);
+  layer.mlp = Mlp(scope / "mlp", dim, hidden);
+  layer.gamma_2 = scope.parameter("gamma_2", {dim}, constant(layer_scale_start(number)));
+  layer.drop_path = rate;
+  layer.path = scope.path();
+  return layer;
+}
+
+CaiT::MaskFill read_fill(const Json& config, Json& attention) {
+  attention = config.at("attention");
+  if (!attention.contains("mask_fill")) return CaiT::MaskFill::infinity;
+  Json only{{"mask_fill", attention.at("mask_fill")}};
+  attention.erase("mask_fill");
+  const std::string fill = Fields(only, "cait", "attention").choice("mask_fill", {"-inf", "zero"}, "-inf");
+  return fill == "zero" ? CaiT::MaskFill::zero : CaiT::MaskFill::infinity;
+}
+
+}  // namespace
+
+CaiT::Talk::Talk(const Scope& scope, int64_t dim, const AttentionOptions& o, MaskFill its_fill)
+    : options(o), fill(its_fill) {
+  proj_l = (scope / "proj_l").parameter("weight", {o.heads, o.heads}, normal(1));
+  proj_w = (scope / "proj_w").parameter("weight", {o.heads, o.heads}, normal(1));
+  proj = Linear(scope / "proj", o.heads * o.head_dim, dim);
+  if (o.learned_scale)
+    scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
+}
+
+Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v,
+                              const ScoreTerms& given) const {
+  ScoreTerms terms = given;
+  terms.learned_scale = scale;
+  terms.scale = 1 / std::sqrt(static_cast<double>(options.head_dim));
+  const int64_t heads = options.heads;
+  Tensor s = matmul(heads_apart(q, heads), heads_apart(k, heads), false, true);  // [B, H, N, M]
+  s = through_terms(s, heads, terms);
+  if (fill == MaskFill::zero) s = mask_diagonal(s, 0);
+  s = mixed(proj_l, s);
+  if (fill == MaskFill::infinity) s = mask_diagonal(s);
+  return proj(heads_together(matmul(mixed(proj_w, softmax(s)), heads_apart(v, heads))));
+}
+
+CaiT::CaiT(const Json& config, const Scope& scope) {
+  Fields fields(config, "cait");
+  const Range positive = Range::at_least(1);
+  fields.choice("arch", {"cait"});
+  const auto image_size = fields.get<int64_t>("image_size", positive);
+  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
+  const auto num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto dim = fields.get<int64_t>("dim", positive), depth = fields.get<int64_t>("depth", positive);
+  const auto class_depth = fields.get<int64_t>("class_depth", 2, positive);
+  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
+  const std::vector<double> rates = drop_rates(fields, depth + class_depth, "constant");
+  const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
+  fields.object("attention");
+  Json of_attention;
+  const MaskFill wanted_fill = read_fill(config, of_attention);
+  const AttentionOptions attention = read_attention(Fields(of_attention, "cait", "attention"), dim);
+  fields.done();
+  check(!attention.relative_bias,
+        "cait: relative_bias goes with one softmax a head; here heads mix their scores");
+  const MaskFill fill = attention.mask_diagonal ? wanted_fill : MaskFill::none;
+
+  grid = patch_grid(image_size, tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, eps);
+  pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dim}, normal(1));
+  cls_token = scope.parameter("cls_token", {1, 1, dim}, normal(1));
+  if (attention.prior.sharing == Sharing::model)
+    prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 0);
+  const int64_t inner = attention.heads * attention.head_dim;
+  const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
+  for (int64_t i = 0; i < depth; ++i) {
+    const Scope here = scope / "blocks" / i, attn = here / "attn";
+    Layer layer = layer_of(here, dim, attention, fill, hidden, i + 1, rates[static_cast<size_t>(i)], eps);
+    layer.qkv = Linear(attn / "qkv", dim, 3 * inner,
+                       {.bias = attention.qkv_bias, .weight_init = xavier_q_and_kv(inner)});
+    if (attention.prior.sharing == Sharing::head || attention.prior.sharing == Sharing::layer)
+      layer.prior.emplace(attn / "prior", attention.prior.sharing == Sharing::head ? attention.heads : 1,
+                          attention.prior.hidden, grid, 0);
+    layer.decay = Decay(attn / "gate", attention.decay, dim, attention.heads);
+    blocks.push_back(std::move(layer));
+  }
+  for (int64_t i = 0; i < class_depth; ++i) {
+    const Scope here = scope / "blocks_token_only" / i, attn = here / "attn";
+    Layer layer = layer_of(here, dim, attention, MaskFill::none, hidden, i + 1,
+                           rates[static_cast<size_t>(depth + i)], eps);
+    layer.q = Linear(attn / "q", dim, inner, {.bias = attention.qkv_bias});
+    layer.k = Linear(attn / "k", dim, inner, {.bias = attention.qkv_bias, .weight_init = xavier_half()});
+    layer.v = Linear(attn / "v", dim, inner, {.bias = attention.qkv_bias, .weight_init = xavier_half()});
+    blocks_token_only.push_back(std::move(layer));
+  }
+  norm = LayerNorm(scope / "norm", dim, eps);
+  head = Linear(scope / "head", dim, num_classes);
+}
+
+Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {
+  const auto rest = [&](const Layer& layer, const Tensor& x, const Tensor& attended) {  // after attention
+    const Tensor y = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass);
+    return residual(y, multiply(layer.mlp(layer.norm2(y)), layer.gamma_2), layer.drop_path, pass);
+  };
+  const Tensor omega = prior ? (*prior)() : Tensor();
+  Tensor x = add(patch_embed(image), pos_embed);  // [B, N, D]
+  for (const Layer& layer : blocks) {
+    const Inside here(layer.path);
+    const Tensor normed = layer.norm1(x), qkv = layer.qkv(normed);
+    const int64_t inner = qkv.dim(2) / 3;
+    ScoreTerms terms;
+    terms.grid = grid;
+    terms.prior = layer.prior ? (*layer.prior)() : omega;
+    layer.decay.apply(normed, terms);
+    const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
+    x = rest(layer, x, layer.talk(part(0), part(1), part(2), terms));
+  }
+  Tensor cls = broadcast_to(cls_token, {x.dim(0), 1, x.dim(2)});
+  for (const Layer& layer : blocks_token_only) {
+    const Inside here(layer.path);
+    cls = rest(layer, cls, layer.talk(layer.q(layer.norm1(cls)), layer.k(x), layer.v(x), {}));
+  }
+  return head(norm(cls.reshape({x.dim(0), x.dim(2)})));  // [B, K]
+}
+
+Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
+  static const std::map<std::string, std::pair<bool, bool>> known{{"cait", {false, false}},
+                                                                  {"s-cait", {true, false}},
+                                                                  {"l-cait", {false, true}},
+                                                                  {"sl-cait", {true, true}}};
+  const auto found = known.find(name);
+  if (found == known.end()) return {};
+  const auto [shifted, locality] = found->second;
+  Json tokenizer{{"kind", shifted ? "shifted" : "patch"}, {"patch_size", image_size / 8}};
+  if (shifted) tokenizer.update({{"directions", "diagonal"}, {"ratio", 0.5}});
+  Json attention{{"heads", 4},
+                 {"head_dim", 64},
+                 {"qkv_bias", false},
+                 {"scale", locality ? "learned" : "fixed"},
+                 {"mask_diagonal", locality}};
+  if (locality) attention["mask_fill"] = "zero";
+  return {{"arch", "cait"},
+          {"image_size", image_size},
+          {"in_channels", 3},
+          {"num_classes", num_classes},
+          {"dim", 192},
+          {"depth", 24},
+          {"class_depth", 2},
+          {"mlp_ratio", 2.0},
+          {"drop_path", 0.1},
+          {"drop_path_rule", "constant"},
+          {"tokenizer", tokenizer},
+          {"attention", attention}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <vector>
+
+#include "models/model.h"
+#include "models/parts/block.h"
+#include "models/parts/tokenizer.h"
+
+namespace tessera {
+
+// CaiT (Touvron et al., 2021) as the SPT and LSA paper trains it: patch layers, then class layers.
+//
+//   x = T(image) + pos                                             patches only
+//   x = x + g1 * Talk(LN(x), LN(x));  x = x + g2 * MLP(LN(x))      depth times
+//   c = cls
+//   c = c + g1 * Talk(LN(c), x);      c = c + g2 * MLP(LN(c))      class_depth times
+//   logits = head(LN(c))
+//
+// g1, g2 are layer scale. In a class layer the class token is the only query; keys and values come from the
+// patches alone, without a layer norm.
+struct CaiT {
+  CaiT(const Json& config, const Scope& scope);
+
+  Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
+
+  // What becomes of the diagonal of the scores under mask_diagonal: minus infinity after the heads have mixed
+  // (the paper's equation), or 0 before (its released code).
+  enum class MaskFill { none, infinity, zero };
+
+  // Attention whose heads talk (Shazeer et al., 2020), from q [B, N, H d], k, v [B, M, H d]:
+  //   s[h] = scale_h q_h . k_h, and the score terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
+  //   b[g] = sum_h W[g, h] a[h];  y = proj(concat_g b[g] v_g)
+  struct Talk {
+    Talk() = default;
+    Talk(const Scope& scope, int64_t dim, const AttentionOptions& options, MaskFill fill);
+    // terms: prior and decay of the patches; its scale and masks are not read -> [B, N, D]
+    Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms) const;
+
+    AttentionOptions options;
+    Tensor proj_l, proj_w;  // [H, H]
+    Tensor scale;           // [H], learned
+    Linear proj;
+    MaskFill fill = MaskFill::none;
+  };
+
+  struct Layer {
+    LayerNorm norm1;
+    Linear qkv;      // a patch layer's
+    Linear q, k, v;  // a class layer's
+    Talk talk;
+    std::optional<SpatialPrior> prior;
+    Decay decay;
+    Tensor gamma_1, gamma_2;  // [D]
+    LayerNorm norm2;
+    Mlp mlp;
+    double drop_path = 0;
+    std::string path;
+  };
+
+  Tokenizer patch_embed;
+  Tensor pos_embed, cls_token;  // [1, N, D], [1, 1, D]
+  std::optional<SpatialPrior> prior;
+  std::vector<Layer> blocks, blocks_token_only;
+  LayerNorm norm;
+  Linear head;
+  Grid grid;
+};
+
+// cait, s-cait (SPT), l-cait (LSA), sl-cait; an empty Json for another name.
+Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+
+}  // namespace tessera

@@ -1,0 +1,203 @@
+#include "models/swin.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
+#include "engine/ops/shape.h"
+#include "engine/ops/take.h"
+#include "models/parts/stages.h"
+
+namespace tessera {
+
+namespace {
+
+// The token (raster index of the unmoved map) at every place of the windows, one window after another, of the
+// map moved up and left by `shift`.
+std::vector<int64_t> window_order(Grid grid, int64_t window, int64_t shift) {
+  std::vector<int64_t> order;
+  for (int64_t top = 0; top < grid.height; top += window)
+    for (int64_t left = 0; left < grid.width; left += window)
+      for (int64_t y = top; y < top + window; ++y)
+        for (int64_t x = left; x < left + window; ++x)
+          order.push_back((y + shift) % grid.height * grid.width + (x + shift) % grid.width);
+  return order;
+}
+
+std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return back;
+}
+
+// -100 for a pair of a moved window of which one token came round the border, else 0. Not -inf: a token alone
+// on its side must have something to attend to under LSA's diagonal mask.
+Tensor border_mask(Grid grid, int64_t window, int64_t shift, const Scope& scope) {
+  const std::vector<int64_t> order = window_order(grid, window, shift);
+  const auto side = [&](int64_t token) {  // rows and columns below `shift` have come round
+    return 2 * (token / grid.width < shift) + (token % grid.width < shift);
+  };
+  const int64_t tokens = window * window, windows = static_cast<int64_t>(order.size()) / tokens;
+  std::vector<double> mask;
+  for (int64_t w = 0; w < windows; ++w)
+    for (int64_t i = 0; i < tokens; ++i)
+      for (int64_t j = 0; j < tokens; ++j)
+        mask.push_back(side(order[static_cast<size_t>(w * tokens + i)]) ==
+                               side(order[static_cast<size_t>(w * tokens + j)])
+                           ? 0
+                           : -100);
+  return Tensor::from(mask, {windows, tokens, tokens}, scope.dtype()).to(scope.device());
+}
+
+Tensor index(const std::vector<int64_t>& order) {
+  return Tensor::from(order, {static_cast<int64_t>(order.size())});
+}
+
+}  // namespace
+
+Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
+                               int64_t wanted_window, bool moved, int64_t hidden, double drop_rate,
+                               double eps)
+    : drop_path(drop_rate), path(scope.path()) {
+  const int64_t window = std::min({wanted_window, grid.height, grid.width});
+  const bool room = std::min(grid.height, grid.width) > wanted_window;
+  const int64_t shift = moved && room ? window / 2 : 0;
+  check(grid.height % window == 0 && grid.width % window == 0, "swin: a map of ", grid.height, " x ",
+        grid.width, " tokens is no whole number of windows of ", window);
+  norm1 = LayerNorm(scope / "norm1", dim, eps);
+  attn = Attention(scope / "attn", dim, attention, {window, window}, 0);
+  norm2 = LayerNorm(scope / "norm2", dim, eps);
+  mlp = Mlp(scope / "mlp", dim, hidden);
+  const std::vector<int64_t> order = window_order(grid, window, shift);
+  to_windows = index(order);
+  from_windows = index(inverse(order));
+  if (shift > 0) mask = border_mask(grid, window, shift, scope);
+  window_tokens = window * window;
+}
+
+Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
+  const Inside here(path);
+  const Tensor windows = take(norm1(x), 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
+  const Tensor attended = take(attn(windows, {}, mask).reshape(x.shape()), 1, from_windows);
+  const Tensor y = residual(x, attended, drop_path, pass);
+  return residual(y, mlp(norm2(y)), drop_path, pass);
+}
+
+Swin::PatchMerging::PatchMerging(const Scope& scope, int64_t dim, Grid its_grid, double eps)
+    : norm(scope / "norm", 4 * dim, eps),
+      reduction(scope / "reduction", 4 * dim, 2 * dim, {.bias = false}),
+      grid(its_grid) {
+  check(grid.height % 2 == 0 && grid.width % 2 == 0, "swin: patch merging joins 2 x 2 tokens, the map has ",
+        grid.height, " x ", grid.width);
+}
+
+Tensor Swin::PatchMerging::operator()(const Tensor& x) const {
+  const int64_t images = x.dim(0), dim = x.dim(2);
+  const Tensor map = x.reshape({images, grid.height / 2, 2, grid.width / 2, 2, dim});
+  const Tensor joined = permute(map, {0, 1, 3, 4, 2, 5});  // column parity, then row parity
+  return reduction(norm(joined.reshape({images, -1, 4 * dim})));
+}
+
+Swin::Swin(const Json& config, const Scope& outer) {
+  const Scope scope = outer.with(LinearRule::pytorch);
+  Fields fields(config, "swin");
+  const Range positive = Range::at_least(1);
+  fields.choice("arch", {"swin"});
+  const auto image_size = fields.get<int64_t>("image_size", positive);
+  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
+  const auto num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto first_dim = fields.get<int64_t>("dim", positive),
+             window = fields.get<int64_t>("window", 4, positive);
+  const auto depth = fields.get<std::vector<int64_t>>("depth", positive);
+  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
+  const int64_t blocks = std::accumulate(depth.begin(), depth.end(), int64_t{0});
+  const std::vector<double> rates = drop_rates(fields, blocks, "linear");
+  const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < depth.size(); ++i) dims.push_back(first_dim << i);
+  const std::vector<AttentionOptions> attention = read_staged_attention(fields, dims);
+  const bool positions = fields.get("pos_embed", true);
+  const auto shifted = read_pool(fields, "merge");
+  fields.done();
+  check(!depth.empty(), "swin: depth is an empty list, a stage at least is wanted");
+  for (const AttentionOptions& o : attention)
+    check(o.prior.sharing != Sharing::model,
+          "swin: the stages' windows differ, so a prior cannot be shared by the ",
+          "model; share it by head or layer");
+
+  Grid grid = patch_grid(image_size, tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, first_dim, eps);
+  if (positions)
+    pos_embed =
+        scope.parameter("pos_embed", {1, grid.height * grid.width, first_dim}, truncated_normal(0.02));
+  int64_t built = 0;
+  for (size_t i = 0; i < depth.size(); ++i) {
+    const Scope here = scope / "layers" / static_cast<int64_t>(i);
+    Layer layer;
+    if (i > 0 && shifted)
+      layer.shifted_pool.emplace(here / "downsample", *shifted, dims[i - 1], dims[i], grid, false, eps);
+    else if (i > 0)
+      layer.merging.emplace(here / "downsample", dims[i - 1], grid, eps);
+    if (i > 0) grid = {grid.height / 2, grid.width / 2};
+    const auto hidden = static_cast<int64_t>(static_cast<double>(dims[i]) * mlp_ratio);
+    for (int64_t j = 0; j < depth[i]; ++j, ++built)
+      layer.blocks.emplace_back(here / "blocks" / j, dims[i], attention[i], grid, window, j % 2 == 1, hidden,
+                                rates[static_cast<size_t>(built)], eps);
+    layers.push_back(std::move(layer));
+  }
+  norm = LayerNorm(scope / "norm", dims.back(), eps);
+  head = Linear(scope / "head", dims.back(), num_classes);
+}
+
+Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
+  Tensor x = patch_embed(image);
+  if (pos_embed.defined()) x = add(x, pos_embed);
+  for (const Layer& layer : layers) {
+    if (layer.merging) x = (*layer.merging)(x);
+    if (layer.shifted_pool) x = (*layer.shifted_pool)(x);
+    for (const WindowBlock& block : layer.blocks) x = block(x, pass);
+  }
+  return head(mean(norm(x), {1}));  // [B, K]
+}
+
+Json swin_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
+  struct Modifiers {
+    bool shifted, locality, shifted_pool;
+  };
+  static const std::map<std::string, Modifiers> known{{"swin", {false, false, false}},
+                                                      {"s-swin", {true, false, false}},
+                                                      {"l-swin", {false, true, false}},
+                                                      {"sl-swin", {true, true, false}},
+                                                      {"sl-swin-spool", {true, true, true}}};
+  const auto found = known.find(name);
+  if (found == known.end()) return {};
+  const auto [shifted, locality, shifted_pool] = found->second;
+  const Json spt{{"kind", "shifted"}, {"directions", "diagonal"}, {"ratio", 0.5}};
+  Json tokenizer = shifted ? spt : Json{{"kind", "patch"}, {"post_norm", true}};
+  tokenizer["patch_size"] = image_size / 16;
+  return {{"arch", "swin"},
+          {"image_size", image_size},
+          {"in_channels", 3},
+          {"num_classes", num_classes},
+          {"dim", 96},
+          {"depth", {2, 6, 4}},
+          {"mlp_ratio", 2.0},
+          {"drop_path", 0.1},
+          {"drop_path_rule", "linear"},
+          {"window", 4},
+          {"pos_embed", true},
+          {"tokenizer", tokenizer},
+          {"pool", shifted_pool ? spt : Json{{"kind", "merge"}}},
+          {"attention",
+           {{"heads", {3, 6, 12}},
+            {"head_dim", 32},
+            {"qkv_bias", true},
+            {"relative_bias", true},
+            {"scale", locality ? "learned" : "fixed"},
+            {"mask_diagonal", locality}}}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,162 @@
+#include "models/t2t.h"
+
+#include <cmath>
+#include <map>
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/conv.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/shape.h"
+
+namespace tessera {
+
+namespace {
+
+// Row t, column c: sin(t / 10000^(2 floor(c / 2) / dim)), cos for odd c. [1, tokens, dim]
+Init sines() {
+  return [](const Tensor& table, Random&) {
+    const int64_t tokens = table.dim(1), dim = table.dim(2);
+    std::vector<double> values;
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t c = 0; c < dim; ++c) {
+        const double exponent = 2.0 * static_cast<double>(c / 2) / static_cast<double>(dim);
+        const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
+        values.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    // Through f32, in which checkpoints hold it.
+    table.copy_from(Tensor::from(values, table.shape()).to(table.dtype()).to(table.device()));
+  };
+}
+
+struct SoftSplit {
+  int64_t splits, token_dim;
+  std::optional<Directions> directions;
+  double ratio;
+};
+
+SoftSplit read_soft_split(Fields fields) {
+  fields.choice("kind", {"soft_split"});
+  SoftSplit o{fields.get<int64_t>("splits", Range::at_least(1)),
+              fields.get<int64_t>("token_dim", 64, Range::at_least(1)),
+              {},
+              0.5};
+  if (fields.has("directions")) o.directions = read_directions(fields);
+  o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
+  fields.done();
+  return o;
+}
+
+constexpr ConvOptions split{.stride = 2, .padding = 1};
+
+}  // namespace
+
+T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, int64_t dim,
+                                        const AttentionOptions& o, double eps)
+    : width(its_width), mask_diagonal(o.mask_diagonal), path(scope.path()) {
+  const Scope attn = scope / "attn";
+  norm1 = LayerNorm(scope / "norm1", width, eps);
+  qkv = Linear(attn / "qkv", width, 3 * dim, {.bias = o.qkv_bias});
+  proj = Linear(attn / "proj", dim, dim);
+  if (o.learned_scale)
+    scale = attn.parameter("scale", {1}, constant(1 / std::sqrt(static_cast<double>(width))));
+  norm2 = LayerNorm(scope / "norm2", dim, eps);
+  mlp = Mlp(scope / "mlp", dim, dim);
+}
+
+Tensor T2T::TokenTransformer::operator()(const Tensor& z) const {
+  const Inside here(path);
+  const Tensor packed = qkv(norm1(z));  // [B, N, 3 dim]
+  const int64_t dim = packed.dim(2) / 3;
+  ScoreTerms terms;
+  terms.scale = 1 / std::sqrt(static_cast<double>(width));
+  terms.learned_scale = scale;
+  terms.mask_diagonal = mask_diagonal;
+  const Tensor u = add(slice(packed, 2, 2 * dim, dim), proj(attention(packed, 1, terms)));
+  return add(u, mlp(norm2(u)));
+}
+
+T2T::T2T(const Json& config, const Scope& outer) {
+  const Scope scope = outer.with(LinearRule::truncated_normal);
+  Fields fields(config, "t2t");
+  const Range positive = Range::at_least(1);
+  fields.choice("arch", {"t2t"});
+  const auto image_size = fields.get<int64_t>("image_size", positive);
+  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
+  const auto num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto dim = fields.get<int64_t>("dim", positive), depth = fields.get<int64_t>("depth", positive);
+  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
+  const std::vector<double> rates = drop_rates(fields, depth, "linear");
+  const SoftSplit tokenizer = read_soft_split(fields.object("tokenizer"));
+  const AttentionOptions attention = read_attention(fields.object("attention"), dim);
+  fields.done();
+
+  directions = tokenizer.directions;
+  shift = static_cast<int64_t>(2 * tokenizer.ratio);
+  int64_t channels = in_channels * (directions ? 1 + copies(*directions) : 1), side = image_size;
+  const Scope tokens = scope / "tokens_to_token";
+  for (int64_t i = 0; i < tokenizer.splits; ++i) {
+    side = (side + 1) / 2;
+    grids.push_back({side, side});
+    if (i + 1 == tokenizer.splits) break;
+    attentions.emplace_back(tokens / ("attention" + std::to_string(i + 1)), 9 * channels, tokenizer.token_dim,
+                            attention, eps);
+    channels = tokenizer.token_dim;
+  }
+  project = Linear(tokens / "project", 9 * channels, dim);
+  const Grid grid = grids.back();
+  cls_token = scope.parameter("cls_token", {1, 1, dim}, truncated_normal(0.02));
+  pos_embed = scope.buffer("pos_embed", {1, 1 + grid.height * grid.width, dim}, sines());
+  if (attention.prior.sharing == Sharing::model)
+    prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 1);
+  const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
+  for (int64_t i = 0; i < depth; ++i)
+    blocks.emplace_back(scope / "blocks" / i, dim, attention, grid, 1, hidden, rates[static_cast<size_t>(i)],
+                        eps);
+  norm = LayerNorm(scope / "norm", dim, eps);
+  head = Linear(scope / "head", dim, num_classes);
+}
+
+Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
+  const int64_t images = image.dim(0), dim = pos_embed.dim(2);
+  Tensor map = permute(directions ? shifted_copies(image, *directions, shift) : image, {0, 2, 3, 1});
+  for (size_t i = 0; i < attentions.size(); ++i)
+    map = attentions[i](unfold(map, 3, split)).reshape({images, grids[i].height, grids[i].width, -1});
+  Tensor x = project(unfold(map, 3, split));                                      // [B, N, D]
+  x = add(concat({broadcast_to(cls_token, {images, 1, dim}), x}, 1), pos_embed);  // [B, 1 + N, D]
+  const Tensor omega = prior ? (*prior)() : Tensor();
+  for (const Block& block : blocks) {
+    const Inside here(block.path);
+    const Tensor n = block.norm1(x);
+    x = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass);
+    x = residual(x, block.mlp(block.norm2(x)), block.drop_path, pass);
+  }
+  return head(norm(slice(x, 1, 0, 1).reshape({images, dim})));  // [B, K]
+}
+
+Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
+  static const std::map<std::string, std::pair<bool, bool>> known{
+      {"t2t", {false, false}}, {"s-t2t", {true, false}}, {"l-t2t", {false, true}}, {"sl-t2t", {true, true}}};
+  const auto found = known.find(name);
+  if (found == known.end()) return {};
+  const auto [shifted, locality] = found->second;
+  Json tokenizer{{"kind", "soft_split"}, {"splits", image_size == 64 ? 3 : 2}, {"token_dim", 64}};
+  if (shifted) tokenizer.update({{"directions", "diagonal"}, {"ratio", 0.5}});
+  return {{"arch", "t2t"},
+          {"image_size", image_size},
+          {"in_channels", 3},
+          {"num_classes", num_classes},
+          {"dim", 256},
+          {"depth", 12},
+          {"mlp_ratio", 2.0},
+          {"drop_path", 0.1},
+          {"drop_path_rule", "linear"},
+          {"tokenizer", tokenizer},
+          {"attention",
+           {{"heads", 4},
+            {"head_dim", 64},
+            {"qkv_bias", false},
+            {"scale", locality ? "learned" : "fixed"},
+            {"mask_diagonal", locality}}}};
+}
+
+}  // namespace tessera
