@@ -53,7 +53,7 @@ void DropoutKernels<Cpu>::drop_path(int64_t images, int64_t width, double p, uin
   parallel_rows(images * pieces, grain, [=](int64_t task) {
     const int64_t image = task / pieces, begin = task % pieces * grain, at = image * width;
     const W factor = path_kept(image, p, key) ? W(1 / (1 - p)) : W(0);
-    const T *a = x + at, *b = f + at;
+    const T *a = x ? x + at : nullptr, *b = f + at;
     T* out = y + at;
     const int64_t end = std::min(width, begin + grain);
     if (x && factor == 0)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "engine/core/dispatch.h"
@@ -8,20 +9,35 @@ namespace tessera {
 
 namespace {
 
-// Adds up steps [begin, end) of the summed axes: into out[0, width) where the last axis stays, else into
-// *out.
-template <class T> void sum_chunk(const Fold& fold, int64_t begin, int64_t end, const T* x, Wide<T>* out) {
+// How a fold's summed part is cut: a long summed row into pieces, the steps over rows and pieces into chunks.
+struct Cut {
+  int64_t piece, pieces;  // of a row
+  int64_t steps, grain;   // grain steps make a chunk
+  int64_t chunks;
+
+  explicit Cut(const Fold& fold)
+      : piece(fold.width_kept ? fold.width : std::min(fold.width, chunk_elements)),
+        pieces(piece == 0 ? 1 : (fold.width + piece - 1) / piece),
+        steps(fold.summed.elements(fold.summed.rank) * pieces),
+        grain(rows_a_chunk(piece)),
+        chunks(std::max<int64_t>(1, (steps + grain - 1) / grain)) {}
+};
+
+// Adds up one chunk: into out[0, width) where the last axis stays, else into *out.
+template <class T> void sum_chunk(const Fold& fold, const Cut& cut, int64_t chunk, const T* x, Wide<T>* out) {
   using W = Wide<T>;
   std::fill_n(out, fold.width_kept ? fold.width : 1, W(0));
+  const int64_t begin = chunk * cut.grain, end = std::min(cut.steps, begin + cut.grain);
   for (int64_t step = begin; step < end; ++step) {
-    const T* row = x + fold.summed.at(step, fold.summed.rank)[0];
+    const int64_t first = step % cut.pieces * cut.piece, last = std::min(fold.width, first + cut.piece);
+    const T* row = x + fold.summed.at(step / cut.pieces, fold.summed.rank)[0];
     if (fold.width_kept) {
 #pragma omp simd
-      for (int64_t j = 0; j < fold.width; ++j) out[j] += W(row[j]);
+      for (int64_t j = 0; j < last; ++j) out[j] += W(row[j]);
     } else {
       W sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t j = 0; j < fold.width; ++j) sum += W(row[j]);
+      for (int64_t j = first; j < last; ++j) sum += W(row[j]);
       *out += sum;
     }
   }
@@ -29,19 +45,18 @@ template <class T> void sum_chunk(const Fold& fold, int64_t begin, int64_t end, 
 
 }  // namespace
 
-// The summed axes are cut into chunks, each chunk's sum stands in `parts`, these are added in their order.
+// Each chunk's sum stands in `parts`; these are added in their order.
 template <>
 template <class T>
 void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, T* y, bool add) {
   using W = Wide<T>;
-  const int64_t outer = fold.kept.elements(fold.kept.rank), steps = fold.summed.elements(fold.summed.rank);
+  const Cut cut(fold);
+  const int64_t outer = fold.kept.elements(fold.kept.rank), chunks = cut.chunks;
   const int64_t wide = fold.width_kept ? fold.width : 1;  // sums that stand side by side
-  const int64_t grain = rows_a_chunk(fold.width), chunks = std::max<int64_t>(1, (steps + grain - 1) / grain);
   std::vector<W> parts(static_cast<size_t>(outer * chunks * wide));
-  parallel_rows(outer * chunks, std::min(steps, grain) * fold.width, [&](int64_t task) {
-    const int64_t o = task / chunks, begin = task % chunks * grain;
-    const T* from = x + fold.kept.at(o, fold.kept.rank)[0];
-    sum_chunk(fold, begin, std::min(steps, begin + grain), from, parts.data() + task * wide);
+  parallel_rows(outer * chunks, std::min(cut.steps, cut.grain) * cut.piece, [&](int64_t task) {
+    const T* from = x + fold.kept.at(task / chunks, fold.kept.rank)[0];
+    sum_chunk(fold, cut, task % chunks, from, parts.data() + task * wide);
   });
   parallel_rows(outer, chunks * wide, [&](int64_t o) {
     const W* own = parts.data() + o * chunks * wide;
