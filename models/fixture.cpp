@@ -7,7 +7,6 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/io/safetensors.h"
-#include "engine/ops/loss.h"
 #include "models/model.h"
 #include "models/parts/fixture_parts.h"
 
@@ -15,9 +14,9 @@ namespace tessera {
 
 namespace {
 
-using Tensors = std::map<std::string, Tensor>;
+using Tensors = TensorMap;
 
-constexpr std::string_view parameter_prefix = "param.", gradient_prefix = "grad.";
+const std::string parameter_prefix = "param.", gradient_prefix = "grad.", after_prefix = "after.";
 
 const Tensor& needed(const Tensors& stored, const std::string& name, const std::string& path) {
   const auto found = stored.find(name);
@@ -37,23 +36,38 @@ void collect_gradients(const Parameters& parameters, Tensors& computed) {
   for (const Parameter& p : parameters) {
     if (!p.trainable) continue;
     const Tensor grad = p.value.grad();
-    computed[std::string(gradient_prefix) + p.name] =
+    computed[gradient_prefix + p.name] =
         grad.defined() ? grad : Tensor::zeros(p.value.shape(), p.value.dtype());
   }
 }
 
-// A classifier in evaluation: logits, loss, and the gradients of the parameters and the image.
-Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, DType dtype) {
+// The file's inputs: what is neither a parameter nor computed from them. Floating ones in `dtype`.
+Tensors inputs_of(const Tensors& stored, DType dtype) {
+  Tensors inputs;
+  for (const auto& [name, tensor] : stored)
+    if (!name.starts_with(parameter_prefix) && !name.starts_with("grad") && !name.starts_with(after_prefix))
+      inputs[name] = is_float(tensor.dtype()) ? tensor.to(dtype) : tensor;
+  return inputs;
+}
+
+// A model's outputs and the gradients of its parameters and its input; in training, the buffers of after the
+// step.
+Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, DType dtype,
+                  bool training) {
   const Model model = build(config, {.dtype = dtype});
   model.parameters.load(parameters_of(stored), path);
-  const Tensor input = needed(stored, "input", path).to(dtype).clone().require_grad();
+  Tensors inputs = inputs_of(stored, dtype);
+  const Tensor input = needed(inputs, "input", path).clone().require_grad();
+  inputs["input"] = input;
   Tape tape;
-  Pass pass;
-  const Tensor logits = model.logits(input, pass);
-  const Tensor loss = cross_entropy(logits, needed(stored, "target", path));
-  tape.backward(loss);
-  Tensors computed{{"logits", logits}, {"loss", loss}, {"grad_input", input.grad()}};
+  Pass pass{.training = training, .random = Random(0), .drop = false};
+  Tensors computed = model.evaluate(inputs, pass);
+  tape.backward(computed.at("loss"));
+  computed["grad_input"] = input.grad();
   collect_gradients(model.parameters, computed);
+  for (const Parameter& p : model.parameters)
+    if (training && !p.trainable && stored.contains(after_prefix + p.name))
+      computed[after_prefix + p.name] = p.value;
   return computed;
 }
 
@@ -116,7 +130,8 @@ Parity compare(const Tensors& computed, const Tensors& stored, DType dtype, cons
 
 // What the file holds beyond inputs must have been computed: a forgotten gradient must not pass.
 void check_complete(const Tensors& computed, const Tensors& stored, const std::string& path) {
-  static const std::set<std::string> inputs{"input", "target", "grad_output"};
+  static const std::set<std::string> inputs{"input", "target", "grad_output", "aux_target",
+                                            "box",   "t",      "y",           "noise"};
   for (const auto& [name, tensor] : stored)
     check(computed.contains(name) || inputs.contains(name) || name.starts_with(parameter_prefix), path,
           ": holds '", name, "', which the engine does not compute for a fixture of this kind");
@@ -131,11 +146,12 @@ Parity check_fixture(const std::string& path, DType dtype) {
   check(text != file.metadata.end(), path, ": no \"config\" in its metadata; is it a fixture?");
   const Json config = parse_json(text->second, path + ": config");
   const auto mode = file.metadata.find("mode");
-  check(mode == file.metadata.end(), path, ": mode '", mode == file.metadata.end() ? "" : mode->second,
-        "' (batch statistics) is for models with batch norm; none of the known ones has it");
+  const bool training = mode != file.metadata.end();
+  check(!training || mode->second == "train", path, ": unknown mode '", training ? mode->second : "", "'");
   const Tensors stored(file.tensors.begin(), file.tensors.end());
   const bool is_part = config.is_object() && config.contains("part");
-  const Tensors computed = (is_part ? run_part : run_model)(config, stored, path, dtype);
+  const Tensors computed =
+      is_part ? run_part(config, stored, path, dtype) : run_model(config, stored, path, dtype, training);
   check_complete(computed, stored, path);
   return compare(computed, stored, dtype, path);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/core/dispatch.h"
+#include "engine/ops/loss.h"
 #include "models/cait.h"
 #include "models/pit.h"
 #include "models/swin.h"
@@ -15,16 +16,24 @@ namespace tessera {
 
 namespace {
 
-using Logits = std::function<Tensor(const Tensor&, Pass&)>;
+// Fills in what a model computes. A network that is no plain classifier has its own evaluate().
+using Maker = void (*)(Model& model, const Scope& scope);
 
-template <class Net> Logits make(const Json& config, const Scope& scope) {
-  return [net = std::make_shared<const Net>(config, scope)](const Tensor& images, Pass& pass) {
-    return (*net)(images, pass);
-  };
+template <class Net> void make(Model& model, const Scope& scope) {
+  const auto net = std::make_shared<const Net>(model.config, scope);
+  model.logits = [net](const Tensor& images, Pass& pass) { return (*net)(images, pass); };
+  if constexpr (requires(const TensorMap& inputs, Pass& pass) { net->evaluate(inputs, pass); }) {
+    model.evaluate = [net](const TensorMap& inputs, Pass& pass) { return net->evaluate(inputs, pass); };
+  } else {
+    model.evaluate = [net](const TensorMap& inputs, Pass& pass) -> TensorMap {
+      const Tensor logits = (*net)(inputs.at("input"), pass);
+      return {{"logits", logits}, {"loss", cross_entropy(logits, inputs.at("target"))}};
+    };
+  }
 }
 
-const std::map<std::string, Logits (*)(const Json&, const Scope&)>& makers() {
-  static const std::map<std::string, Logits (*)(const Json&, const Scope&)> known{
+const std::map<std::string, Maker>& makers() {
+  static const std::map<std::string, Maker> known{
       {"vit", make<ViT>}, {"pit", make<PiT>}, {"swin", make<Swin>}, {"cait", make<CaiT>}, {"t2t", make<T2T>}};
   return known;
 }
@@ -54,8 +63,8 @@ Model build(const Json& config, const BuildOptions& options) {
   Model model;
   model.config = config;
   const Scope scope(model.parameters, options.seed, options.dtype, options.device);
-  Logits forward = maker->second(config, scope);
-  model.logits = [forward = std::move(forward), config](const Tensor& images, Pass& pass) {
+  maker->second(model, scope);
+  model.logits = [forward = std::move(model.logits), config](const Tensor& images, Pass& pass) {
     const Shape wanted{images.rank() == 4 ? images.dim(0) : 0, size_in(config, "in_channels", 3),
                        size_in(config, "image_size", 0), size_in(config, "image_size", 0)};
     check(images.shape() == wanted, "model: images ", images.shape(), ", this ",

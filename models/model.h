@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,12 +12,17 @@
 
 namespace tessera {
 
+using TensorMap = std::map<std::string, Tensor>;
+
 // A model of any architecture, as a trainer sees it.
 struct Model {
   Json config;            // as given; reference/README.md lists the keys
   Parameters parameters;  // all of its weights and buffers
   // Images [B, C, H, W] -> logits [B, K].
   std::function<Tensor(const Tensor& images, Pass& pass)> logits;
+  // Everything that a fixture of this model compares, by name, "loss" among it, from the file's inputs
+  // ("input" and what else it holds). A classifier's: logits, and the mean cross entropy of "target".
+  std::function<TensorMap(const TensorMap& inputs, Pass& pass)> evaluate;
 
   int64_t image_size() const;
   int64_t in_channels() const;

@@ -6,10 +6,14 @@
 
 namespace tessera {
 
-// One forward pass of a model: whether dropout and drop path act, and what they draw from.
+// One forward pass of a model. In training, batch norms take the batch's statistics, and dropout and drop
+// path act, unless `drop` is off; what they draw comes from `random`.
 struct Pass {
   bool training = false;
   Random random{0};
+  bool drop = true;
+
+  bool drops() const { return training && drop; }
 
   uint64_t key() { return random.bits64(); }  // a fresh key for one op's draws
 };

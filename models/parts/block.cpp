@@ -34,7 +34,7 @@ std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* defau
 }
 
 Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass) {
-  const bool drops = pass.training && rate > 0;
+  const bool drops = pass.drops() && rate > 0;
   return drop_path(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
 }
 
