@@ -55,15 +55,16 @@ const Tape::Slot& Tape::slot_at(const Tensor& x, const char* what) const {
 }
 
 void Tape::backward(const Tensor& loss) {
-  check(loss.elements() == 1, "tape: backward from ", loss.shape(), " needs its gradient; a loss has one element");
+  check(loss.elements() == 1, "tape: backward from ", loss.shape(),
+        " needs its gradient; a loss has one element");
   backward(loss, Tensor::full(loss.shape(), 1.0, loss.dtype(), loss.device()));
 }
 
 void Tape::backward(const Tensor& y, const Tensor& dy) {
   check(!read_, "tape: backward a second time; a tape is read once, record the step again");
   slot_at(y, "backward");
-  check(dy.elements() == y.elements() && dy.dtype() == y.dtype(), "tape: gradient ", dy.dtype(), " ", dy.shape(),
-        " for ", y.dtype(), " ", y.shape());
+  check(dy.elements() == y.elements() && dy.dtype() == y.dtype(), "tape: gradient ", dy.dtype(), " ",
+        dy.shape(), " for ", y.dtype(), " ", y.shape());
   check(!y.is_leaf(), "tape: backward from a leaf: no op was recorded");
   read_ = true;
   slots_[static_cast<size_t>(y.place().slot)].grad = dy.detach();
@@ -72,6 +73,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     if (output.grad.defined()) {
       Gradients gradients(*this, *step);
       step->backward(gradients);
+      gradients.settle();
       Observer::tell(BackwardEvent{*step->op, step->path});
     }
     step->backward = nullptr;
@@ -91,7 +93,9 @@ Tensor Tape::gradient(const Tensor& x) const {
   return slot.grad.defined() ? slot.grad.reshape(x.shape()) : Tensor();
 }
 
-Tensor Tape::gradient_of_step(size_t i) const { return slots_[static_cast<size_t>(steps_.at(i).output)].grad; }
+Tensor Tape::gradient_of_step(size_t i) const {
+  return slots_[static_cast<size_t>(steps_.at(i).output)].grad;
+}
 
 const Tensor& Gradients::dy() const { return tape_.slots_[static_cast<size_t>(step_.output)].grad; }
 
@@ -99,7 +103,8 @@ bool Gradients::wants(int i) const { return step_.inputs[static_cast<size_t>(i)]
 
 void Gradients::add(int i, Tensor dx) {
   if (!wants(i)) return;
-  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(step_.inputs[static_cast<size_t>(i)])];
+  const int place = step_.inputs[static_cast<size_t>(i)];
+  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(place)];
   check(dx.elements() == slot.shape.elements() && dx.dtype() == slot.dtype, step_.op->name, ": gradient ",
         dx.dtype(), " ", dx.shape(), " for input ", i, ", ", slot.dtype, " ", slot.shape);
   if (!slot.leaf && !slot.grad.defined()) {
@@ -107,20 +112,37 @@ void Gradients::add(int i, Tensor dx) {
     slot.lent = true;
     return;
   }
-  const Into sum = into(i);
-  if (sum.add) accumulate(sum.grad, dx);
-  else if (!DryRun::active()) sum.grad.copy_from(dx);
+  const Into sum = target(place);
+  if (sum.add)
+    accumulate(sum.grad, dx);
+  else if (!DryRun::active())
+    sum.grad.copy_from(dx);
 }
 
 Gradients::Into Gradients::into(int i) {
-  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(step_.inputs[static_cast<size_t>(i)])];
+  const int place = step_.inputs[static_cast<size_t>(i)];
+  if (std::find(given_.begin(), given_.end(), place) != given_.end()) {
+    const Tape::Slot& slot = tape_.slots_[static_cast<size_t>(place)];
+    return {spares_.emplace_back(place, Tensor::empty(slot.shape, slot.dtype, slot.device)).second, false};
+  }
+  given_.push_back(place);
+  return target(place);
+}
+
+void Gradients::settle() {
+  for (const auto& [place, spare] : spares_) accumulate(target(place).grad, spare);
+}
+
+Gradients::Into Gradients::target(int place) {
+  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(place)];
   Tensor& grad = slot.leaf ? slot.leaf->grad : slot.grad;
   bool add = grad.defined();
   if (slot.leaf) {
     add = add && !slot.leaf->stale;
     slot.leaf->stale = false;
   }
-  if (!grad.defined()) grad = Tensor::empty(slot.shape, slot.dtype, slot.device);
+  if (!grad.defined())
+    grad = Tensor::empty(slot.shape, slot.dtype, slot.device);
   else if (add && slot.lent && grad.shared())
     grad = DryRun::active() ? Tensor::empty(slot.shape, slot.dtype, slot.device) : grad.clone();
   slot.lent = false;
@@ -129,9 +151,8 @@ Gradients::Into Gradients::into(int i) {
 
 bool wants_gradient(Inputs inputs) {
   const Tape* tape = Tape::recording();
-  return tape && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
-    return input.is_leaf() || input.place().tape != 0;
-  });
+  return tape && std::any_of(inputs.begin(), inputs.end(),
+                             [](const Tensor& input) { return input.is_leaf() || input.place().tape != 0; });
 }
 
 Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t macs) {
@@ -144,7 +165,8 @@ Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backw
     const uint64_t number = input.place().tape;
     const auto is_its_tape = [&](const Tape* tape) { return tape && tape->number_ == number; };
     if (number != 0 && std::none_of(living.begin(), living.end(), is_its_tape))
-      fail(op->name, ": input ", input.shape(), " is a value of a tape that has ended, its gradient can flow no ",
+      fail(op->name, ": input ", input.shape(),
+           " is a value of a tape that has ended, its gradient can flow no ",
            "more; keep the tape alive, or detach() the value");
   }
   Tape* tape = Tape::recording();

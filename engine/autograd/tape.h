@@ -32,7 +32,7 @@ class Tape {
     std::string path;         // the module that ran it
     std::vector<int> inputs;  // slots; -1 for an input that needs no gradient
     int output;
-    Backward backward;        // adds to the inputs' gradients; empty once it has run
+    Backward backward;  // adds to the inputs' gradients; empty once it has run
   };
 
   Tape();
@@ -89,9 +89,9 @@ class Gradients {
  public:
   Gradients(Tape& tape, const Tape::Step& step) : tape_(tape), step_(step) {}
 
-  const Tensor& dy() const;             // the gradient of the output
-  bool wants(int i) const;              // whether input i needs a gradient; skip the work where not
-  void add(int i, Tensor dx);           // adds dx to the gradient of input i
+  const Tensor& dy() const;    // the gradient of the output
+  bool wants(int i) const;     // whether input i needs a gradient; skip the work where not
+  void add(int i, Tensor dx);  // adds dx to the gradient of input i
 
   // Memory for the gradient of input i, to be written in place: add to it if `add` is set, else write all.
   struct Into {
@@ -101,8 +101,14 @@ class Gradients {
   Into into(int i);
 
  private:
+  friend class Tape;
+  Into target(int slot);
+  void settle();  // ends the step: adds the spares up
+
   Tape& tape_;
   const Tape::Step& step_;
+  std::vector<int> given_;                       // slots whose memory into() has given out in this step
+  std::vector<std::pair<int, Tensor>> spares_;  // for inputs that are the same tensor: memory of their own
 };
 
 // Whether an op on these inputs would be recorded: if not, nothing need be saved for its backward.
