@@ -6,6 +6,9 @@
 int main(int argc, char** argv) {
   CLI::App app("A deep-learning engine for vision transformers that learn from small datasets.", "tessera");
   for (const auto add : {
+           tessera::add_train,
+           tessera::add_eval,
+           tessera::add_predict,
            tessera::add_models,
            tessera::add_summary,
            tessera::add_parity,

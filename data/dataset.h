@@ -51,6 +51,8 @@ struct Dataset {
 struct DatasetOptions {
   int image_size = 0;                      // side in pixels; 0 is the data set's own
   uint64_t seed = 0;                       // of a folder's split and of shapes
+  int64_t train_images = 0;                // so many of the training pictures, drawn by the seed; 0 is all
+  int64_t validation_images = 0;           // likewise
   double validation_fraction = 0.1;        // of each class of a folder that has no validation folder
   bool coarse_labels = false;              // cifar100: the 20 superclasses
   size_t cache_bytes = size_t{256} << 20;  // decoded pictures that a split of files may keep

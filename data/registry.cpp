@@ -6,6 +6,7 @@
 #include "data/idx.h"
 #include "data/image_folder.h"
 #include "data/shapes.h"
+#include "data/subset.h"
 #include "data/tiny_imagenet.h"
 #include "engine/core/error.h"
 
@@ -17,13 +18,15 @@ std::vector<std::string> dataset_names() {
 
 bool needs_folder(const std::string& name) { return name != "shapes"; }
 
-Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
-                     const DatasetOptions& options) {
+namespace {
+
+Dataset open_whole(const std::string& name, const std::filesystem::path& dir, const DatasetOptions& options) {
   const std::vector<std::string> known = dataset_names();
   check(std::find(known.begin(), known.end(), name) != known.end(), "data set '", name, "' is not known",
         did_you_mean(name, known));
   check(!options.coarse_labels || name == "cifar100", name, ": has no coarse labels; cifar100 has");
-  check(options.image_size >= 0, name, ": image size ", options.image_size, " is negative");
+  check(options.image_size >= 0 && options.image_size <= 4096, name, ": image size ", options.image_size,
+        "; 1 to 4096 pixels, or 0 for the data set's own");
   check(!needs_folder(name) || !dir.empty(), name, ": no data folder was given; --data DIR names it");
   if (name.starts_with("cifar")) {
     check(options.image_size == 0 || options.image_size == 32, name, ": images of ", options.image_size,
@@ -36,9 +39,21 @@ Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
     ShapesOptions shapes;
     shapes.seed = options.seed;
     if (options.image_size > 0) shapes.image_size = options.image_size;
+    if (options.train_images > 0) shapes.train = options.train_images;
+    if (options.validation_images > 0) shapes.validation = options.validation_images;
     return make_shapes(shapes);
   }
   return open_idx(name, dir, options);
+}
+
+}  // namespace
+
+Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
+                     const DatasetOptions& options) {
+  Dataset dataset = open_whole(name, dir, options);
+  dataset.train = subset(dataset.train, options.train_images, options.seed);
+  dataset.validation = subset(dataset.validation, options.validation_images, options.seed);
+  return dataset;
 }
 
 }  // namespace tessera

@@ -1,0 +1,213 @@
+#include "apps/config.h"
+
+#include "data/registry.h"
+#include "models/presets.h"
+
+namespace tessera {
+
+namespace {
+
+const Range share = Range::between(0, 1);
+const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
+
+AugmentOptions read_augment(Fields f) {
+  AugmentOptions a;
+  a.flip = f.get("flip", a.flip);
+  a.crop_padding = static_cast<int>(f.get<int64_t>("crop_padding", a.crop_padding, Range::between(0, 4096)));
+  f.done();
+  return a;
+}
+
+GroupRule read_group(Fields f) {
+  GroupRule g;
+  g.pattern = f.get<std::string>("pattern");
+  g.lr_scale = f.get("lr_scale", g.lr_scale, at_least_0);
+  if (f.has("weight_decay")) g.weight_decay = f.get<double>("weight_decay", at_least_0);
+  f.done();
+  return g;
+}
+
+// A rule's own keys are known to that rule alone: "momentum" for adamw is an error.
+OptimizerConfig read_optimizer(Fields f) {
+  OptimizerConfig o;
+  o.kind = f.choice("kind", {"adamw", "sgd"}, "adamw");
+  o.lr = f.get("lr", o.lr, Range::above(0));
+  o.weight_decay = f.get("weight_decay", o.weight_decay, at_least_0);
+  if (o.kind == "adamw") {
+    const auto betas = f.get<std::vector<double>>("betas", {o.beta1, o.beta2}, share);
+    if (betas.size() != 2) f.fail_at("betas", "has ", betas.size(), " numbers, wanted 2");
+    o.beta1 = betas[0];
+    o.beta2 = betas[1];
+    if (o.beta1 == 1 || o.beta2 == 1) f.fail_at("betas", "must be below 1");
+    o.eps = f.get("eps", o.eps, Range::above(0));
+  } else {
+    o.momentum = f.get("momentum", o.momentum, share);
+    o.nesterov = f.get("nesterov", o.nesterov);
+  }
+  for (Fields& group : f.objects("groups")) o.groups.push_back(read_group(std::move(group)));
+  f.done();
+  return o;
+}
+
+ScheduleConfig read_schedule(Fields f) {
+  ScheduleConfig s;
+  s.warmup_epochs = f.get("warmup_epochs", s.warmup_epochs, at_least_0);
+  s.min_lr = f.get("min_lr", s.min_lr, at_least_0);
+  f.done();
+  return s;
+}
+
+CheckpointConfig read_checkpoint(Fields f) {
+  CheckpointConfig c;
+  c.every_steps = f.get("every_steps", c.every_steps, at_least_0);
+  c.every_minutes = f.get("every_minutes", c.every_minutes, at_least_0);
+  f.done();
+  return c;
+}
+
+Json read_model(Fields& f, const Json& otherwise) {
+  const Json* model = f.find("model");
+  if (!model) return otherwise;
+  if (model->is_string()) return {{"preset", *model}};
+  const bool one_of_both = model->is_object() && model->contains("preset") != model->contains("arch");
+  if (!one_of_both)
+    f.fail_at("model",
+              "is a preset's name, an object with \"preset\" and what differs from it, or a whole config ",
+              "with \"arch\"");
+  return *model;
+}
+
+void check_schedule(const TrainConfig& c, const std::string& where) {
+  check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
+        " is above optimizer.lr ", c.optimizer.lr);
+  check(c.steps > 0 || c.schedule.warmup_epochs <= static_cast<double>(c.epochs), where,
+        ": schedule.warmup_epochs ", c.schedule.warmup_epochs, " is more than all ", c.epochs,
+        " epochs; give --epochs or ", "--set schedule.warmup_epochs=N");
+}
+
+Json to_json(const OptimizerConfig& o) {
+  Json json{{"kind", o.kind}, {"lr", o.lr}, {"weight_decay", o.weight_decay}};
+  if (o.kind == "adamw")
+    json.update({{"betas", {o.beta1, o.beta2}}, {"eps", o.eps}});
+  else
+    json.update({{"momentum", o.momentum}, {"nesterov", o.nesterov}});
+  json["groups"] = Json::array();
+  for (const GroupRule& g : o.groups) {
+    Json group{{"pattern", g.pattern}, {"lr_scale", g.lr_scale}};
+    if (g.weight_decay) group["weight_decay"] = *g.weight_decay;
+    json["groups"].push_back(group);
+  }
+  return json;
+}
+
+void match(Json& config, const char* key, int64_t wanted, const Dataset& dataset) {
+  const Json given = config.value(key, Json(wanted));
+  check(given == Json(wanted), "model: ", key, " is ", given.dump(), ", ", dataset.name, " has ", wanted);
+  config[key] = wanted;
+}
+
+}  // namespace
+
+DataConfig read_data_config(Fields f) {
+  DataConfig d;
+  d.name = f.get<std::string>("name", d.name);
+  d.dir = f.get<std::string>("dir", d.dir);
+  d.image_size = f.get("image_size", d.image_size, Range::between(0, 4096));
+  d.seed = f.get("seed", d.seed, at_least_0);
+  d.validation_fraction = f.get("validation_fraction", d.validation_fraction, share);
+  d.coarse_labels = f.get("coarse_labels", d.coarse_labels);
+  d.cache_mb = f.get("cache_mb", d.cache_mb, Range::between(0, 1 << 20));
+  d.train_images = f.get("train_images", d.train_images, at_least_0);
+  d.validation_images = f.get("validation_images", d.validation_images, at_least_0);
+  f.done();
+  return d;
+}
+
+Json to_json(const DataConfig& d) {
+  return {{"name", d.name},
+          {"dir", d.dir},
+          {"image_size", d.image_size},
+          {"seed", d.seed},
+          {"validation_fraction", d.validation_fraction},
+          {"coarse_labels", d.coarse_labels},
+          {"cache_mb", d.cache_mb},
+          {"train_images", d.train_images},
+          {"validation_images", d.validation_images}};
+}
+
+TrainConfig::TrainConfig() : model({{"preset", "sl-vit"}}) {}
+
+TrainConfig read_train_config(const Json& document, const std::string& where) {
+  TrainConfig c;
+  Fields f(document, where);
+  c.about = f.get<std::string>("about", c.about);
+  c.model = read_model(f, c.model);
+  if (auto data = f.find_object("data")) c.data = read_data_config(*data);
+  if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment);
+  c.batch = f.get("batch", c.batch, at_least_1);
+  c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
+  c.epochs = f.get("epochs", c.epochs, at_least_1);
+  c.steps = f.get("steps", c.steps, at_least_0);
+  c.passes = f.get("passes", c.passes, at_least_1);
+  if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
+  if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule);
+  c.clip = f.get("clip", c.clip, at_least_0);
+  c.smoothing = f.get("smoothing", c.smoothing, share);
+  c.ema = f.get("ema", c.ema, share);
+  c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
+  if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
+  c.seed = f.get("seed", c.seed, at_least_0);
+  f.done();
+  check_schedule(c, where);
+  return c;
+}
+
+Json to_json(const TrainConfig& c) {
+  return {{"about", c.about},
+          {"model", c.model},
+          {"data", to_json(c.data)},
+          {"augment", {{"flip", c.augment.flip}, {"crop_padding", c.augment.crop_padding}}},
+          {"batch", c.batch},
+          {"micro_batch", c.micro_batch},
+          {"epochs", c.epochs},
+          {"steps", c.steps},
+          {"passes", c.passes},
+          {"optimizer", to_json(c.optimizer)},
+          {"schedule", {{"warmup_epochs", c.schedule.warmup_epochs}, {"min_lr", c.schedule.min_lr}}},
+          {"clip", c.clip},
+          {"smoothing", c.smoothing},
+          {"ema", c.ema},
+          {"eval_every", c.eval_every},
+          {"checkpoint",
+           {{"every_steps", c.checkpoint.every_steps}, {"every_minutes", c.checkpoint.every_minutes}}},
+          {"seed", c.seed}};
+}
+
+Dataset open_data(const DataConfig& config) {
+  DatasetOptions options;
+  options.image_size = static_cast<int>(config.image_size);
+  options.seed = static_cast<uint64_t>(config.seed);
+  options.validation_fraction = config.validation_fraction;
+  options.coarse_labels = config.coarse_labels;
+  options.cache_bytes = static_cast<size_t>(config.cache_mb) << 20;
+  options.train_images = config.train_images;
+  options.validation_images = config.validation_images;
+  return open_dataset(config.name, config.dir, options);
+}
+
+Json resolve_model(const Json& model, const Dataset& dataset) {
+  const int64_t image_size = dataset.image_shape[1];
+  Json config = model;
+  if (model.contains("preset")) {
+    check(model.at("preset").is_string(), "model: preset is ", model.at("preset").dump(), ", wanted a name");
+    config = preset(model.at("preset").get<std::string>(), image_size, dataset.classes());
+    Json patch = model;
+    patch.erase("preset");
+    config.merge_patch(patch);
+  }
+  match(config, "image_size", image_size, dataset);
+  match(config, "num_classes", dataset.classes(), dataset);
+  return config;
+}
+
+}  // namespace tessera

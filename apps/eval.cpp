@@ -1,0 +1,168 @@
+// tessera eval: how good a checkpoint is, class by class.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/checkpoint.h"
+#include "apps/evaluate.h"
+#include "apps/options.h"
+#include "apps/report.h"
+#include "apps/subcommands.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  std::string checkpoint, dataset, data, split = "validation";
+  int64_t batch = 128;
+  bool json = false;
+  Device device = Device::cpu;
+};
+
+constexpr int64_t widest_matrix = 40;  // classes; more do not fit a screen
+
+Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
+  DataConfig source = checkpoint.data.source;
+  if (!options.dataset.empty() && options.dataset != source.name) {
+    source = DataConfig();
+    source.name = options.dataset;
+  }
+  source.dir = options.data;
+  source.image_size = checkpoint.data.image_size;
+  Dataset dataset = open_data(source);
+  const auto& known = checkpoint.data.class_names;
+  check(dataset.class_names == known, "eval: ", checkpoint.path.string(), " tells ", known.size(),
+        " classes of ", checkpoint.data.source.name, " apart (", known.front(), " ...), ", source.name,
+        " has ", dataset.classes(), " (", dataset.class_names.front(), " ...); they must be the same");
+  return dataset;
+}
+
+// Recall is the share of a class's pictures that are found, precision that of its predictions that are right.
+Json class_rows(const Evaluation& e, const std::vector<std::string>& names) {
+  Json rows = Json::array();
+  for (int64_t k = 0; k < e.classes; ++k) {
+    int64_t images = 0, predicted = 0;
+    for (int64_t j = 0; j < e.classes; ++j) {
+      images += e.at(k, j);
+      predicted += e.at(j, k);
+    }
+    const auto ratio = [&](int64_t of) {
+      return of > 0 ? Json(static_cast<double>(e.at(k, k)) / static_cast<double>(of)) : Json();
+    };
+    rows.push_back({{"class", k},
+                    {"name", names[static_cast<size_t>(k)]},
+                    {"images", images},
+                    {"predicted", predicted},
+                    {"recall", ratio(images)},
+                    {"precision", ratio(predicted)}});
+  }
+  return rows;
+}
+
+Json matrix_of(const Evaluation& e) {
+  Json rows = Json::array();
+  for (int64_t k = 0; k < e.classes; ++k)
+    rows.push_back(
+        std::vector<int64_t>(e.confusion.begin() + k * e.classes, e.confusion.begin() + (k + 1) * e.classes));
+  return rows;
+}
+
+// Labels down, predictions across, both by class number.
+void print_matrix(const Evaluation& e) {
+  const int64_t most = *std::max_element(e.confusion.begin(), e.confusion.end());
+  const int width =
+      static_cast<int>(std::max(std::to_string(most).size(), std::to_string(e.classes - 1).size())) + 1;
+  fmt::print("\nConfusion (label down, prediction across)\n{:>4}", "");
+  for (int64_t k = 0; k < e.classes; ++k) fmt::print("{:>{}}", k, width);
+  for (int64_t k = 0; k < e.classes; ++k) {
+    fmt::print("\n{:>4}", k);
+    for (int64_t j = 0; j < e.classes; ++j)
+      fmt::print("{:>{}}", e.at(k, j) > 0 ? std::to_string(e.at(k, j)) : ".", width);
+  }
+  fmt::print("\n");
+}
+
+// The pairs of classes that are most often taken for one another.
+void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
+  struct Pair {
+    int64_t images, label, predicted;
+  };
+  std::vector<Pair> pairs;
+  for (int64_t k = 0; k < e.classes; ++k)
+    for (int64_t j = 0; j < e.classes; ++j)
+      if (j != k && e.at(k, j) > 0) pairs.push_back({e.at(k, j), k, j});
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.images > b.images; });
+  pairs.resize(std::min<size_t>(pairs.size(), 10));
+  fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
+  for (const auto& [images, label, predicted] : pairs)
+    fmt::print("{:>6}  {} taken for {}\n", images, names[static_cast<size_t>(label)],
+               names[static_cast<size_t>(predicted)]);
+}
+
+void print_report(const Checkpoint& checkpoint, const Json& result, const Evaluation& e) {
+  fmt::print("{}  {} {}, {} images\n", checkpoint.path.string(), result["dataset"].get<std::string>(),
+             result["split"].get<std::string>(), e.images);
+  fmt::print("top-1 {:.2f} %  top-5 {:.2f} %  loss {:.4f}\n\n", 100 * e.top1(), 100 * e.top5(), e.loss());
+  const Column columns[] = {{"class", "class", as_integer},   {"name", "name"},
+                            {"images", "images", as_integer}, {"predicted", "predicted", as_integer},
+                            {"recall", "recall", as_percent}, {"precision", "precision", as_percent}};
+  print_table(columns, result["classes"]);
+  if (e.classes <= widest_matrix)
+    print_matrix(e);
+  else
+    print_confused(e, checkpoint.data.class_names);
+}
+
+ExitCode run(const Options& options) {
+  const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
+  const Dataset dataset = open_for(checkpoint, options);
+  const auto loader = evaluation_loader(options.split == "train" ? dataset.train : dataset.validation,
+                                        Pipeline(checkpoint.data.empty_dataset()), options.batch);
+  const Evaluation e = *evaluate(checkpoint.model, *loader, {.device = options.device, .go_on = {}});
+  const Json result{{"checkpoint", checkpoint.path.string()},
+                    {"dataset", dataset.name},
+                    {"split", options.split},
+                    {"images", e.images},
+                    {"top1", e.top1()},
+                    {"top5", e.top5()},
+                    {"loss", e.loss()},
+                    {"classes", class_rows(e, dataset.class_names)},
+                    {"confusion", matrix_of(e)}};
+  if (options.json)
+    print_json(result);
+  else
+    print_report(checkpoint, result, e);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  CLI::App& command =
+      add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
+                  {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json"});
+  auto options = std::make_shared<Options>();
+  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)")
+      ->required();
+  command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
+      ->type_name("NAME");
+  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--split", options->split, "validation or train")
+      ->check(CLI::IsMember({"validation", "train"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--batch", options->batch, "Images a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  add_device(command, options->device);
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

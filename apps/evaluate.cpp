@@ -1,0 +1,70 @@
+#include "apps/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+// -log softmax(x)_label
+double cross_entropy_of(const float* x, int64_t classes, int64_t label) {
+  const double largest = *std::max_element(x, x + classes);
+  double sum = 0;
+  for (int64_t k = 0; k < classes; ++k) sum += std::exp(x[k] - largest);
+  return largest + std::log(sum) - x[label];
+}
+
+// How many classes come before `label`: a larger logit, or the same and a smaller number.
+int64_t rank_of(const float* x, int64_t classes, int64_t label) {
+  int64_t rank = 0;
+  for (int64_t k = 0; k < classes; ++k) rank += x[k] > x[label] || (x[k] == x[label] && k < label);
+  return rank;
+}
+
+}  // namespace
+
+void Evaluation::add(const Tensor& logits, const Tensor& labels) {
+  const Tensor on_host = logits.to(Device::cpu).to(DType::f32);
+  classes = on_host.dim(1);
+  confusion.resize(static_cast<size_t>(classes * classes));
+  const int64_t* label = labels.data<int64_t>();
+  for (int64_t i = 0; i < on_host.dim(0); ++i) {
+    const float* x = on_host.data<float>() + i * classes;
+    const int64_t rank = rank_of(x, classes, label[i]), predicted = std::max_element(x, x + classes) - x;
+    ++images;
+    correct += rank == 0;
+    correct5 += rank < 5;
+    loss_sum += cross_entropy_of(x, classes, label[i]);
+    ++confusion[static_cast<size_t>(label[i] * classes + predicted)];
+  }
+}
+
+std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
+  Evaluation result;
+  Pass pass;
+  loader.start(0);
+  while (!options.go_on || options.go_on(result.images)) {
+    const Batch* batch = loader.next();
+    if (!batch) return result;
+    const int64_t images = batch->images.dim(0),
+                  step = options.micro_batch > 0 ? options.micro_batch : images;
+    for (int64_t first = 0; first < images; first += step) {
+      const int64_t count = std::min(step, images - first);
+      const Tensor logits = model.logits(batch->images.rows(first, count).to(options.device), pass);
+      result.add(logits, batch->labels.rows(first, count));
+    }
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
+                                          int64_t batch) {
+  LoaderOptions options;
+  options.sampler = {.batch = batch, .shuffle = false, .drop_last = false};
+  return std::make_unique<Loader>(std::move(split), pipeline, options);
+}
+
+}  // namespace tessera

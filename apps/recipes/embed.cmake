@@ -1,0 +1,20 @@
+# cmake -DOUTPUT=recipes.cpp -P embed.cmake: writes a C++ file that holds every recipe of this folder.
+file(GLOB recipes ${CMAKE_CURRENT_LIST_DIR}/*.json)
+set(rows "")
+foreach(recipe IN LISTS recipes)
+  get_filename_component(name ${recipe} NAME_WE)
+  file(READ ${recipe} text)
+  string(APPEND rows "      {\"${name}\", R\"recipe(${text})recipe\"},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"apps/recipe.h\"
+
+namespace tessera {
+
+const std::vector<BuiltInRecipe>& built_in_recipes() {
+  static const std::vector<BuiltInRecipe> recipes{
+${rows}  };
+  return recipes;
+}
+
+}  // namespace tessera
+")

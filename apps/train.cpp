@@ -1,0 +1,243 @@
+// tessera train: a run from a recipe, or one that goes on.
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/interrupt.h"
+#include "apps/options.h"
+#include "apps/recipe.h"
+#include "apps/report.h"
+#include "apps/subcommands.h"
+#include "apps/trainer.h"
+#include "data/registry.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  CLI::App* command = nullptr;
+  std::string recipe, dataset, data, model, out, resume, stop_after;
+  std::vector<std::string> assignments;
+  int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
+  double lr = 0;
+  Device device = Device::cpu;
+
+  bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
+};
+
+// What the command line changes in a recipe; a new run only.
+const std::vector<std::string> run_options{"--recipe", "--set", "--dataset",    "--model", "--epochs",
+                                           "--batch",  "--lr",  "--image-size", "--seed"};
+
+// "500" steps; "90s", "10m", "2h" of time.
+StopAfter parse_stop(const std::string& text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = text.substr(used);
+  const double seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (std::isfinite(number) && number > 0 && seconds > 0) return {.seconds = number * seconds};
+  if (unit.empty() && number >= 1 && number < 1e15 && number == std::floor(number))
+    return {.steps = static_cast<int64_t>(number)};
+  fail("train: --stop-after '", text, "' is neither a number of steps nor a time like 90s, 10m or 2h");
+}
+
+// A preset's name takes the place of the recipe's, whose own changes stay; a file's config takes all.
+void set_model(Json& document, const std::string& model) {
+  const bool changes_preset =
+      document.contains("model") && document["model"].is_object() && document["model"].contains("preset");
+  if (model.ends_with(".json"))
+    document["model"] = read_json(model);
+  else if (changes_preset)
+    document["model"]["preset"] = model;
+  else
+    document["model"] = {{"preset", model}};
+}
+
+TrainConfig config_of(const Options& options) {
+  const bool from_recipe = options.given("--recipe");
+  const std::string where = from_recipe ? "recipe " + options.recipe : "train";
+  Json document = from_recipe ? read_recipe(options.recipe) : Json::object();
+  check(document.is_object(), where, ": is ", document.type_name(),
+        ", wanted an object with the keys of a config.json");
+  if (options.given("--model")) set_model(document, options.model);
+  if (options.given("--dataset")) document["data"]["name"] = options.dataset;
+  if (options.given("--data")) document["data"]["dir"] = options.data;
+  if (options.given("--image-size")) document["data"]["image_size"] = options.image_size;
+  if (options.given("--epochs")) document["epochs"] = options.epochs;
+  if (options.given("--batch")) document["batch"] = options.batch;
+  if (options.given("--lr")) document["optimizer"]["lr"] = options.lr;
+  if (options.given("--seed")) document["seed"] = options.seed;
+  for (const std::string& assignment : options.assignments) set_key(document, assignment);
+  return read_train_config(document, where);
+}
+
+void check_dataset_is_named(const TrainConfig& config) {
+  std::string known, recipes;
+  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, text] : built_in_recipes())
+    recipes += (recipes.empty() ? "" : ", ") + std::string(name);
+  check(!config.data.name.empty(), "train: what on? Give --dataset NAME (", known, ") or --recipe NAME (",
+        recipes, ")");
+}
+
+std::string base_name(const Options& options, const TrainConfig& config) {
+  if (options.given("--recipe")) return fs::path(options.recipe).stem().string();
+  return config.model.value("preset", config.model.value("arch", "model")) + "-" + config.data.name;
+}
+
+void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
+               const RunFolder& folder) {
+  fmt::print("model  {}, {} parameters\n", config.model.value("preset", config.model.value("arch", "")),
+             as_metric(trainer.model().parameters.trainable_count()));
+  fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
+             config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
+             dataset.image_shape[1], dataset.image_shape[2]);
+  for (const std::string& note : dataset.notes) fmt::print("       {}\n", note);
+  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads\n", folder.path().string(),
+             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads());
+  std::fflush(stdout);
+}
+
+std::string eval_command(const RunFolder& folder, const DataConfig& data) {
+  return "tessera eval " + folder.path().string() + (data.dir.empty() ? "" : " --data " + data.dir);
+}
+
+void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder) {
+  const Position& at = trainer.position();
+  fmt::print("\nDone: best top-1 {:.2f} % (epoch {}), last {:.2f} %. The run folder is {}\n",
+             100 * at.best_top1, at.best_epoch, 100 * at.last_top1, folder.path().string());
+  fmt::print("Next:\n  {}\n  tessera predict {} IMAGE... --overlay overlays\n",
+             eval_command(folder, config.data), folder.path().string());
+}
+
+ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& folder) {
+  const Position& at = trainer.position();
+  fmt::print("\nStopped in epoch {} after step {}; all is saved. Go on with\n  tessera train --resume {}\n",
+             at.epoch + 1, at.step, folder.path().string());
+  return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
+}
+
+ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, const Options& options,
+               const char* event) {
+  const StopAfter stop = options.given("--stop-after") ? parse_stop(options.stop_after) : StopAfter();
+  folder.event(event, {{"epoch", trainer.position().epoch},
+                       {"step", trainer.position().step},
+                       {"threads", threads()},
+                       {"device", name(options.device)}});
+  try {
+    const Ending ending = trainer.run(folder, stop);
+    folder.event(ending == Ending::finished ? "finished" : "stopped",
+                 {{"epoch", trainer.position().epoch}, {"step", trainer.position().step}});
+    if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
+  } catch (const std::exception& error) {
+    folder.event("failed", {{"why", error.what()}});
+    throw;
+  }
+  say_finished(trainer, config, folder);
+  return ExitCode::done;
+}
+
+ExitCode start(const Options& options) {
+  TrainConfig config = config_of(options);
+  check_dataset_is_named(config);
+  if (!config.data.dir.empty()) config.data.dir = fs::absolute(config.data.dir).lexically_normal().string();
+  const fs::path out = options.given("--out") ? fs::path(options.out)
+                                              : free_folder(fs::path("runs") / base_name(options, config));
+  const Dataset dataset = open_data(config.data);
+  config.data.image_size = dataset.image_shape[1];
+  TrainConfig shown = config;
+  config.model = resolve_model(config.model, dataset);
+  Trainer trainer(config, dataset, options.device);
+  RunFolder folder = RunFolder::create(out, to_json(config));
+  introduce(trainer, shown, dataset, folder);
+  return train(trainer, config, folder, options, "start");
+}
+
+ExitCode resume(const Options& options) {
+  for (const std::string& option : run_options)
+    check(!options.given(option), "train: ", option,
+          " would change the run that --resume goes on with; only --data, ",
+          "--device, --threads and --stop-after go with it");
+  const std::string path = options.resume.empty() ? options.out : options.resume;
+  check(!path.empty(), "train: --resume which run? Give its folder");
+  check(options.resume.empty() || !options.given("--out"), "train: --resume ", path,
+        " goes on in its own folder; leave --out away");
+  RunFolder folder = RunFolder::open(path);
+  TrainConfig config = read_train_config(read_json(folder.config()), folder.config().string());
+  if (options.given("--data")) config.data.dir = options.data;
+  const Dataset dataset = open_data(config.data);
+  config.model = resolve_model(config.model, dataset);
+  Trainer trainer(config, dataset, options.device);
+  if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  if (trainer.finished()) {
+    fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
+    return ExitCode::done;
+  }
+  introduce(trainer, config, dataset, folder);
+  fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);
+  return train(trainer, config, folder, options, "resume");
+}
+
+void add_options(CLI::App& command, Options& o) {
+  command.add_option("--recipe", o.recipe, "A built-in recipe or a JSON file, a run's config.json say")
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--set", o.assignments,
+                  "Set any key of the config, as in optimizer.lr=0.001; after all else")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--dataset", o.dataset, "Data set, see tessera data")->type_name("NAME");
+  command.add_option("--data", o.data, "The data set's folder")->type_name("DIR");
+  command.add_option("--model", o.model, "A preset (see tessera models) or a model's config (.json)")
+      ->type_name("NAME");
+  command.add_option("--epochs", o.epochs, "How often to go through the training images")->type_name("N");
+  command.add_option("--batch", o.batch, "Images a step")->type_name("N");
+  command.add_option("--lr", o.lr, "The learning rate after the warm-up")->type_name("X");
+  command.add_option("--image-size", o.image_size, "Pixels a side; 0: the data set's own")->type_name("N");
+  command.add_option("--out", o.out, "The run folder; otherwise a new one below runs/")->type_name("RUN");
+  command.add_option("--resume", o.resume, "Go on with the run in this folder, exactly where it stopped")
+      ->expected(0, 1)
+      ->type_name("[RUN]");
+  command
+      .add_option("--stop-after", o.stop_after,
+                  "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
+      ->type_name("N");
+  command
+      .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
+      ->type_name("N");
+  add_device(command, o.device);
+  add_threads(command);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App& command =
+      add_command(app, "train", "Train a model, or go on with a run.",
+                  {"tessera train --recipe demo",
+                   "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
+                   "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
+                   "tessera train --resume runs/cifar"});
+  auto options = std::make_shared<Options>();
+  options->command = &command;
+  add_options(command, *options);
+  std::string recipes = "\nBuilt-in recipes:";
+  for (const auto& [recipe, text] : built_in_recipes())
+    recipes += fmt::format("\n  {:<28}{}", recipe, parse_json(text, std::string(recipe)).value("about", ""));
+  command.footer(
+      command.get_footer() + "\n" + recipes +
+      "\n\nCtrl-C or SIGTERM ends the step, saves and leaves with 130 or 143; a second one leaves at once.");
+  on_run(command, [options] { return options->given("--resume") ? resume(*options) : start(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,245 @@
+#include "apps/trainer.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/interrupt.h"
+#include "engine/io/safetensors.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* state_format = "tessera state 1";
+constexpr const char* metrics_header =
+    "epoch,step,lr,train_loss,train_accuracy,gradient_norm,validation_loss,validation_top1,validation_top5";
+constexpr uint64_t pass_tag = 1;  // of the run's seed: the stream of dropout and drop path
+
+LoaderOptions loader_options(const TrainConfig& config) {
+  LoaderOptions options;
+  options.sampler = {.batch = config.batch, .passes = config.passes};
+  options.seed = static_cast<uint64_t>(config.seed);
+  return options;
+}
+
+Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
+  const int64_t warmup = std::llround(config.schedule.warmup_epochs * static_cast<double>(steps_in_epoch));
+  return Schedule::warmup_cosine(config.optimizer.lr, config.schedule.min_lr, warmup, steps);
+}
+
+// Puts the average, if there is one, in the place of the weights while it lives.
+class Averaged {
+ public:
+  explicit Averaged(const std::optional<Ema>& average) : average_(average) { swap(); }
+  ~Averaged() { swap(); }
+  Averaged(const Averaged&) = delete;
+  Averaged& operator=(const Averaged&) = delete;
+
+ private:
+  void swap() const {
+    if (average_) average_->swap();
+  }
+
+  const std::optional<Ema>& average_;
+};
+
+double since(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, Device device)
+    : config_(config),
+      facts_(config.data, dataset),
+      device_(device),
+      model_(build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device})),
+      optimizer_(make_optimizer(config.optimizer, model_.parameters)),
+      step_(model_, *optimizer_, {config.micro_batch, config.clip, config.smoothing}),
+      train_(dataset.train, Pipeline::training(dataset, config.augment), loader_options(config)),
+      validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
+      schedule_(schedule_of(config, train_.batches(), total_steps())) {
+  if (config.ema > 0) average_.emplace(model_.parameters.state(), config.ema);
+  at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
+}
+
+Trainer::~Trainer() = default;
+
+int64_t Trainer::total_steps() const {
+  return config_.steps > 0 ? config_.steps : config_.epochs * train_.batches();
+}
+
+int64_t Trainer::epochs() const { return (total_steps() + train_.batches() - 1) / train_.batches(); }
+
+int64_t Trainer::steps_in(int64_t epoch) const {
+  return std::min(train_.batches(), total_steps() - epoch * train_.batches());
+}
+
+bool Trainer::stopping() const {
+  return Interrupt::signal() != 0 || (stop_.steps > 0 && session_steps_ >= stop_.steps) ||
+         (stop_.seconds > 0 && since(began_) >= stop_.seconds);
+}
+
+Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
+  const Interrupt interrupt;
+  stop_ = stop;
+  session_steps_ = 0;
+  began_ = saved_ = Clock::now();
+  while (!finished())
+    if (!train_epoch(folder) || !finish_epoch(folder)) {
+      save_state(folder);
+      return Interrupt::signal() != 0 ? Ending::interrupted : Ending::stopped;
+    }
+  return Ending::finished;
+}
+
+bool Trainer::train_epoch(RunFolder& folder) {
+  train_.start(at_.epoch, at_.step);
+  epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
+  for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
+    if (stopping()) return false;
+    const Batch& batch = *train_.next();
+    train_step(batch);
+    show(at_.step == steps);
+    if (at_.step < steps && save_is_due()) save_state(folder);
+  }
+  return true;
+}
+
+void Trainer::train_step(const Batch& batch) {
+  const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
+  const double lr = schedule_.lr(k);
+  Pass pass{.training = true, .random = Random(at_.random)};
+  try {
+    at_.add(step_(batch.images.to(device_), batch.labels.to(device_), lr, pass), images, lr);
+  } catch (const Error& error) {
+    fail("train: epoch ", at_.epoch + 1, ", step ", at_.step + 1, ": ", error.what());
+  }
+  at_.random = pass.random.state();
+  if (average_) average_->update();
+  ++session_steps_;
+  epoch_clock_.images += images;
+}
+
+bool Trainer::save_is_due() const {
+  const int64_t every = config_.checkpoint.every_steps;
+  const double minutes = config_.checkpoint.every_minutes;
+  return (every > 0 && at_.step % every == 0) || (minutes > 0 && since(saved_) >= 60 * minutes);
+}
+
+void Trainer::show(bool last) {
+  const double elapsed = since(epoch_clock_.began),
+               waited = train_.wait_seconds() - epoch_clock_.waited_before;
+  const double rate = static_cast<double>(epoch_clock_.images) / elapsed;
+  const int64_t done = at_.epoch * train_.batches() + at_.step;
+  const double left = static_cast<double>((total_steps() - done) * config_.batch) / rate +
+                      static_cast<double>(epochs() - at_.epoch) * evaluation_seconds_ /
+                          static_cast<double>(config_.eval_every);
+  progress_.show({at_.epoch + 1, epochs(), at_.step, steps_in(at_.epoch), at_.loss(), at_.accuracy(), at_.lr,
+                  rate, waited / elapsed, left},
+                 last);
+}
+
+bool Trainer::finish_epoch(RunFolder& folder) {
+  const double seconds = since(epoch_clock_.began);
+  const int64_t number = at_.epoch + 1;
+  std::optional<Evaluation> evaluation;
+  {
+    const Averaged averaged(average_);
+    if (number % config_.eval_every == 0 || number == epochs()) {
+      evaluation = evaluate_now();
+      if (!evaluation) return false;
+      if (at_.best_epoch == number) save_weights(folder.best());
+    }
+    save_weights(folder.last());
+  }
+  folder.add_row(metrics_header, metrics_row(evaluation));
+  report_epoch(folder, evaluation, seconds);
+  at_.next_epoch();
+  save_state(folder);
+  return true;
+}
+
+std::optional<Evaluation> Trainer::evaluate_now() {
+  const Clock::time_point began = Clock::now();
+  const auto go_on = [](int64_t) { return Interrupt::signal() == 0; };
+  const auto evaluation = evaluate(model_, *validation_, {config_.micro_batch, device_, go_on});
+  if (!evaluation) return std::nullopt;
+  evaluation_seconds_ = since(began);
+  at_.last_top1 = evaluation->top1();
+  if (at_.last_top1 > at_.best_top1) {
+    at_.best_top1 = at_.last_top1;
+    at_.best_epoch = at_.epoch + 1;
+  }
+  return evaluation;
+}
+
+std::string Trainer::metrics_row(const std::optional<Evaluation>& e) const {
+  const std::string row =
+      fmt::format("{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
+                  at_.loss(), at_.accuracy(), at_.gradient_norm());
+  return row + (e ? fmt::format(",{},{},{}", e->loss(), e->top1(), e->top5()) : ",,,");
+}
+
+void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
+  const double rate = static_cast<double>(epoch_clock_.images) / seconds;
+  Json details{{"epoch", at_.epoch + 1},
+               {"train_loss", at_.loss()},
+               {"train_accuracy", at_.accuracy()},
+               {"seconds", seconds},
+               {"images_per_second", rate},
+               {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
+  std::string line = fmt::format("epoch {}/{}  train loss {:.4f} acc {:.2f} %", at_.epoch + 1, epochs(),
+                                 at_.loss(), 100 * at_.accuracy());
+  if (e) {
+    details.update({{"loss", e->loss()},
+                    {"top1", e->top1()},
+                    {"top5", e->top5()},
+                    {"evaluation_seconds", evaluation_seconds_}});
+    line += fmt::format("  validation loss {:.4f} top-1 {:.2f} %{}", e->loss(), 100 * e->top1(),
+                        at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
+  }
+  progress_.note(line + fmt::format("  {:.0f} img/s", rate));
+  folder.event("epoch", details);
+}
+
+void Trainer::save_weights(const std::filesystem::path& path) const {
+  write_checkpoint(path, model_.parameters.state(), config_.model, facts_,
+                   {{"epoch", at_.epoch + 1},
+                    {"step", at_.epoch * train_.batches() + at_.step},
+                    {"top1", at_.last_top1},
+                    {"seed", config_.seed}});
+}
+
+void Trainer::save_state(const RunFolder& folder) {
+  NamedTensors tensors;
+  append_with_prefix(tensors, "model.", model_.parameters.state());
+  append_with_prefix(tensors, "optimizer.", optimizer_->state());
+  if (average_) append_with_prefix(tensors, "average.", average_->state());
+  write_safetensors(folder.state(), tensors, {{"format", state_format}, {"position", to_json(at_).dump()}});
+  saved_ = Clock::now();
+}
+
+bool Trainer::restore(RunFolder& folder) {
+  if (!std::filesystem::exists(folder.state())) {
+    folder.keep_rows(0);
+    return false;
+  }
+  const TensorFile file = read_safetensors(folder.state());
+  const auto position = file.metadata.find("position");
+  check(position != file.metadata.end(), file.where,
+        ": is not the state of a run: its metadata has no 'position'");
+  const std::string where = file.where + ": position";
+  at_ = read_position(parse_json(position->second, where), where);
+  check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
+        ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
+  model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
+  optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
+  if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);
+  folder.keep_rows(static_cast<size_t>(at_.epoch));
+  return true;
+}
+
+}  // namespace tessera

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "apps/checkpoint.h"
+#include "apps/config.h"
+#include "apps/evaluate.h"
+#include "apps/progress.h"
+#include "apps/run_folder.h"
+#include "apps/train_state.h"
+#include "engine/optim/ema.h"
+#include "engine/optim/schedule.h"
+
+namespace tessera {
+
+// When a session ends early, as if it were interrupted; 0: never.
+struct StopAfter {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+
+enum class Ending { finished, interrupted, stopped };
+
+// A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
+// same files (but for the times in events.jsonl), however often the run is broken off, on any number of
+// threads.
+class Trainer {
+ public:
+  // Builds all that can fail before a folder is made. `config.model` is the model's whole config.
+  Trainer(const TrainConfig& config, const Dataset& dataset, Device device);
+  ~Trainer();
+
+  // Goes back to the folder's saved state; false, and the run begins anew, if it has none yet.
+  bool restore(RunFolder& folder);
+  // Trains until all is done, a signal comes, or `stop`. The state is saved then.
+  Ending run(RunFolder& folder, const StopAfter& stop);
+
+  const Position& position() const { return at_; }
+  const Model& model() const { return model_; }
+  int64_t epochs() const;  // the last one perhaps in part
+  int64_t steps_in_epoch() const { return train_.batches(); }
+  bool finished() const { return at_.epoch >= epochs(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Of this session's part of the epoch.
+  struct EpochClock {
+    Clock::time_point began{};
+    double waited_before = 0;
+    int64_t images = 0;
+  };
+
+  int64_t total_steps() const;
+  int64_t steps_in(int64_t epoch) const;
+  bool stopping() const;
+  bool save_is_due() const;
+
+  bool train_epoch(RunFolder& folder);   // false where it was broken off
+  bool finish_epoch(RunFolder& folder);  // likewise
+  void train_step(const Batch& batch);
+  void show(bool last);
+  std::string metrics_row(const std::optional<Evaluation>& evaluation) const;
+  std::optional<Evaluation> evaluate_now();
+  void report_epoch(RunFolder& folder, const std::optional<Evaluation>& evaluation, double seconds);
+  void save_weights(const std::filesystem::path& path) const;  // those that were evaluated
+  void save_state(const RunFolder& folder);
+
+  TrainConfig config_;
+  DataFacts facts_;
+  Device device_;
+  Model model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  TrainStep step_;
+  Loader train_;
+  std::unique_ptr<Loader> validation_;
+  std::optional<Ema> average_;  // of the weights, where the config asks for one
+  Schedule schedule_;
+
+  Position at_;
+  StopAfter stop_;
+  int64_t session_steps_ = 0;
+  double evaluation_seconds_ = 0;
+  EpochClock epoch_clock_;
+  Clock::time_point began_{}, saved_{};
+  Progress progress_;
+};
+
+}  // namespace tessera
