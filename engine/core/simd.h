@@ -5,7 +5,6 @@
 // simd".
 
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 namespace tessera {
@@ -20,7 +19,11 @@ inline constexpr int vector_bytes = 16, vector_registers = 32;
 inline constexpr int vector_bytes = 16, vector_registers = 16;
 #endif
 
-template <class W> struct VectorOf { typedef W type __attribute__((vector_size(vector_bytes))); };
+template <class W> struct VectorOf {
+  typedef W type __attribute__((vector_size(vector_bytes)));
+  // As it lies in memory: anywhere, as numbers.
+  typedef W unaligned __attribute__((vector_size(vector_bytes), aligned(alignof(W)), may_alias));
+};
 template <class W> using Vector = typename VectorOf<W>::type;
 
 template <class W> inline constexpr int64_t lanes = vector_bytes / static_cast<int64_t>(sizeof(W));
@@ -31,14 +34,31 @@ template <class W> constexpr int64_t whole_vectors(int64_t n) {
 }
 
 template <class W> inline Vector<W> load_vector(const W* from) {
-  Vector<W> v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
+  return *reinterpret_cast<const typename VectorOf<W>::unaligned*>(from);
 }
 
-template <class W> inline void store_vector(W* to, const Vector<W>& v) { std::memcpy(to, &v, sizeof v); }
+template <class W> inline void store_vector(W* to, const Vector<W>& v) {
+  *reinterpret_cast<typename VectorOf<W>::unaligned*>(to) = v;
+}
 
 namespace detail {
+
+// Lane i of the result is lane i + half of v, for the lower half; the rest does not matter.
+template <class W, int half, size_t... i>
+inline Vector<W> upper_half(const Vector<W>& v, std::index_sequence<i...>) {
+  return __builtin_shufflevector(
+      v, v, (static_cast<int>(i) < half ? static_cast<int>(i) + half : static_cast<int>(i))...);
+}
+
+// f over the first 2 * half lanes, by halves.
+template <class W, int half, class F> inline W fold(const Vector<W>& v, F f) {
+  const Vector<W> folded =
+      f(v, upper_half<W, half>(v, std::make_index_sequence<static_cast<size_t>(lanes<W>)>()));
+  if constexpr (half == 1)
+    return folded[0];
+  else
+    return fold<W, half / 2>(folded, f);
+}
 
 // The lanes of a and b in turn: a0 b0 a1 b1 ... from their lower or their upper halves.
 template <class W, int first, size_t... i>
@@ -47,6 +67,29 @@ inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_s
 }
 
 }  // namespace detail
+
+template <class W> inline Vector<W> largest(const Vector<W>& a, const Vector<W>& b) { return a > b ? a : b; }
+
+template <class W> inline W sum_of_lanes(const Vector<W>& v) {
+  return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return a + b; });
+}
+
+template <class W> inline W largest_of_lanes(const Vector<W>& v) {
+  return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return largest<W>(a, b); });
+}
+
+// Sums over whole vectors: of x_i, and of a_i b_i.
+template <class W> inline W sum_of_row(const W* x, int64_t n) {
+  Vector<W> sum{};
+  for (int64_t i = 0; i < n; i += lanes<W>) sum += load_vector(x + i);
+  return sum_of_lanes<W>(sum);
+}
+
+template <class W> inline W dot_product(const W* a, const W* b, int64_t n) {
+  Vector<W> sum{};
+  for (int64_t i = 0; i < n; i += lanes<W>) sum += load_vector(a + i) * load_vector(b + i);
+  return sum_of_lanes<W>(sum);
+}
 
 // to[j][i] = factor * from[i][j] for a square of lanes x lanes; strides between rows in elements.
 template <class W>

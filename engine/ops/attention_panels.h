@@ -3,11 +3,14 @@
 // The working memory of attention's CPU kernels: small matrices of float or double, rows padded with zeros to
 // whole vectors, between the tokens where they lie and the products in registers.
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "engine/core/dtype.h"
 #include "engine/core/simd.h"
+#include "engine/ops/each.h"
 #include "engine/ops/small_gemm.h"
 
 namespace tessera {
@@ -18,7 +21,8 @@ template <class W> class Panel {
   // [rows, columns made whole vectors]
   Rows<W> fit(int64_t rows, int64_t columns) {
     const int64_t row = whole_vectors<W>(columns);
-    memory_.resize(std::max(memory_.size(), static_cast<size_t>(rows * row / lanes<W>)));
+    const size_t blocks = static_cast<size_t>(rows * row / lanes<W>);
+    if (memory_.size() < blocks) memory_.resize(blocks);
     return {memory_.empty() ? nullptr : memory_.front().lane, row};
   }
 
@@ -33,39 +37,45 @@ template <class W> class Panel {
 template <class T>
 void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, Rows<Wide<T>> to) {
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, W>) {
+    if (columns == to.row) {
+      for (int64_t j = 0; j < columns; j += lanes<W>)
+        for (int64_t i = 0; i < rows; ++i) {
+          store_vector(to.data + i * to.row + j, load_vector(from + i * stride + j));
+          __builtin_prefetch(from + i * stride + j + columns);  // the next head's
+        }
+      return;
+    }
+  }
   for (int64_t i = 0; i < rows; ++i) {
     const T* x = from + i * stride;
     W* row = to.data + i * to.row;
-    if constexpr (std::is_same_v<T, W>) {
-      if (columns == to.row) {
-        for (int64_t j = 0; j < columns; j += lanes<W>) store_vector(row + j, load_vector(x + j));
-        continue;
-      }
-    }
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) row[j] = W(x[j]);
     for (int64_t j = columns; j < to.row; ++j) row[j] = 0;
   }
 }
 
-// to [rows, columns] = factor * from, or added to it; to's rows are `stride` apart.
-template <class T>
-void store_rows(Rows<const Wide<T>> from, int64_t rows, int64_t columns, Wide<T> factor, T* to,
+// to [rows, columns] = factor(row) * from, or added to it; to's rows are `stride` apart.
+template <class T, class Factor>
+void store_rows(Rows<const Wide<T>> from, int64_t rows, int64_t columns, Factor&& factor, T* to,
                 int64_t stride, bool add) {
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, W>) {
+    if (columns == from.row) {
+      for (int64_t j = 0; j < columns; j += lanes<W>)
+        for (int64_t i = 0; i < rows; ++i) {
+          T* y = to + i * stride + j;
+          const Vector<W> value = factor(i) * load_vector(from.data + i * from.row + j);
+          store_vector(y, add ? load_vector(y) + value : value);
+          __builtin_prefetch(y + columns, 1);
+        }
+      return;
+    }
+  }
   for (int64_t i = 0; i < rows; ++i) {
     const W* row = from.data + i * from.row;
-    T* y = to + i * stride;
-    if constexpr (std::is_same_v<T, W>) {
-      if (columns == from.row) {
-        for (int64_t j = 0; j < columns; j += lanes<W>) {
-          const Vector<W> value = factor * load_vector(row + j);
-          store_vector(y + j, add ? load_vector(y + j) + value : value);
-        }
-        continue;
-      }
-    }
-    write_each(0, columns, y, add, [=](int64_t j) { return factor * row[j]; });
+    write_each(0, columns, to + i * stride, add, [c = factor(i), row](int64_t j) { return c * row[j]; });
   }
 }
 
@@ -73,9 +83,9 @@ template <class W> void fill_rows(Rows<W> x, int64_t first, int64_t last, W valu
   std::fill(x.data + first * x.row, x.data + last * x.row, value);
 }
 
-// to [columns, rows] = factor * from^T, in whole squares: `from` has whole vectors of rows, and `to` room for
+// to [columns, rows] = factor * from^T, in whole squares: `from` has whole vectors of rows, `to` room for
 // them.
-template <class W> void transpose_rows(W factor, Rows<const W> from, int64_t rows, Rows<W> to) {
+template <class W> void transpose_rows(W factor, Rows<W> from, int64_t rows, Rows<W> to) {
   for (int64_t i = 0; i < rows; i += lanes<W>)
     for (int64_t j = 0; j < from.row; j += lanes<W>)
       transpose_square(factor, from.data + i * from.row + j, from.row, to.data + j * to.row + i, to.row);

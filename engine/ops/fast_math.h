@@ -41,6 +41,15 @@ TESSERA_HD inline float fast_log1p(float t) {
 }
 TESSERA_HD inline double fast_log1p(double t) { return std::log1p(t); }
 
+// log(x) for a normal x > 0: the exponent, and the fraction in [1, 2).
+TESSERA_HD inline float fast_log(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const float exponent = static_cast<float>(static_cast<int32_t>(bits >> 23) - 127);
+  const float fraction = std::bit_cast<float>((bits & 0x7fffffu) | 0x3f800000u);
+  return exponent * 0.693147181f + fast_log1p(fraction - 1);
+}
+TESSERA_HD inline double fast_log(double x) { return std::log(x); }
+
 TESSERA_HD inline float fast_tanh(float x) {
   const float size = x < 0 ? -x : x;
   const float far = 1 - 2 / (fast_exp(2 * size) + 1), square = x * x;

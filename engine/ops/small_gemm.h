@@ -23,34 +23,42 @@ template <class W> struct Strided {
 template <class W> struct Rows {
   W* data;
   int64_t row;
+  operator Rows<const W>() const { return {data, row}; }
 };
 
 namespace detail {
 
-// C [R, N vectors] = start + A B, all in registers.
+// C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. Takes
+// single arguments because structs would pass through memory, where each call waits for the last one's C.
 template <class W, int R, int N>
-void gemm_block(int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
-  Vector<W> sum[R][N];
-  for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n)
-      sum[r][n] = start.data ? load_vector(start.data + r * start.row + n * lanes<W>) : Vector<W>{};
+void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, const W* b, int64_t b_stride,
+                const W* start, int64_t start_row, W* c, int64_t c_row) {
+  Vector<W> sum[R * N];
+#pragma GCC unroll 32
+  for (int i = 0; i < R * N; ++i) sum[i] = load_vector(start + i / N * start_row + i % N * lanes<W>);
   for (int64_t k = 0; k < depth; ++k) {
     Vector<W> b_row[N];
-    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b.data + k * b.row + n * lanes<W>);
-    for (int r = 0; r < R; ++r) {
-      const W factor = a.data[r * a.row + k * a.column];
-      for (int n = 0; n < N; ++n) sum[r][n] += factor * b_row[n];
-    }
+#pragma GCC unroll 32
+    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b + k * b_stride + n * lanes<W>);
+#pragma GCC unroll 32
+    for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
   }
-  for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) store_vector(c.data + r * c.row + n * lanes<W>, sum[r][n]);
+#pragma GCC unroll 32
+  for (int i = 0; i < R * N; ++i) store_vector(c + i / N * c_row + i % N * lanes<W>, sum[i]);
+}
+
+// n cut into as few pieces of at most `most` as there can be; or the largest of `most` near equal pieces.
+constexpr int64_t pieces(int64_t n, int64_t most) {
+  return static_cast<int32_t>(n + most - 1) / static_cast<int32_t>(most);
 }
 
 // Of the registers, N hold a row of B, one a number of A, the rest the block of C.
 inline constexpr int most_vectors = vector_registers == 32 ? 6 : 3;
 constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
 
-template <class W> using GemmBlock = void (*)(int64_t, Strided<W>, Rows<const W>, Rows<const W>, Rows<W>);
+template <class W>
+using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, const W*, int64_t, const W*, int64_t, W*,
+                           int64_t);
 
 template <class W, int N, int... r>
 constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequence<int, r...>) {
@@ -61,13 +69,14 @@ constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequen
 template <class W, int N>
 void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
   static constexpr auto blocks = gemm_blocks<W, N>(std::make_integer_sequence<int, most_rows(N)>());
-  const int64_t count = (m + most_rows(N) - 1) / most_rows(N);
-  for (int64_t t = 0, i = 0; t < count; ++t) {
-    const int64_t rows = m / count + (t < m % count);
-    const Rows<const W> from{start.data ? start.data + i * start.row : nullptr, start.row};
-    blocks[static_cast<size_t>(rows - 1)](depth, {a.data + i * a.row, a.row, a.column}, b, from,
-                                          {c.data + i * c.row, c.row});
-    i += rows;
+  for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
+    const int64_t rows = pieces(m, left);
+    blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b.data, b.row, start.data,
+                                          start.row, c.data, c.row);
+    a.data += rows * a.row;
+    start.data += rows * start.row;
+    c.data += rows * c.row;
+    m -= rows;
   }
 }
 
@@ -77,19 +86,21 @@ template <class W, int... n> constexpr auto gemm_panels(std::integer_sequence<in
 
 }  // namespace detail
 
-// C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself (which
-// adds), one row for all (its stride 0), or null (which is zero).
+// C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself, which
+// adds, or one row for all, its stride 0. The columns go in panels of near equal width.
 template <class W>
 void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start,
                 Rows<W> c) {
   static constexpr auto panels =
       detail::gemm_panels<W>(std::make_integer_sequence<int, detail::most_vectors>());
-  const int64_t vectors = n / lanes<W>, count = (vectors + detail::most_vectors - 1) / detail::most_vectors;
-  for (int64_t t = 0, j = 0; t < count; ++t) {
-    const int64_t width = vectors / count + (t < vectors % count);
-    const Rows<const W> from{start.data ? start.data + j : nullptr, start.row};
-    panels[static_cast<size_t>(width - 1)](m, depth, a, {b.data + j, b.row}, from, {c.data + j, c.row});
-    j += width * lanes<W>;
+  int64_t vectors = n / lanes<W>;
+  for (int64_t left = detail::pieces(vectors, detail::most_vectors); left > 0; --left) {
+    const int64_t width = detail::pieces(vectors, left);
+    panels[static_cast<size_t>(width - 1)](m, depth, a, b, start, c);
+    b.data += width * lanes<W>;
+    start.data += width * lanes<W>;
+    c.data += width * lanes<W>;
+    vectors -= width;
   }
 }
 
