@@ -1,7 +1,5 @@
 #include "data/loader.h"
 
-#include <tbb/parallel_for.h>
-
 #include <thread>
 
 #include "data/shapes.h"
@@ -168,8 +166,9 @@ TEST_CASE("loader: works beside a step that uses all threads") {
   std::vector<double> sink(1000);
   while (const Batch* batch = loader.next()) {
     indices.insert(indices.end(), batch->indices.begin(), batch->indices.end());
-    tbb::parallel_for(size_t{0}, sink.size(), [&](size_t i) {
-      for (int k = 0; k < 100; ++k) sink[i] += static_cast<double>(k) * static_cast<double>(i);
+    parallel_for(std::ssize(sink), 10, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        for (int k = 0; k < 100; ++k) sink[static_cast<size_t>(i)] += static_cast<double>(k * i);
     });
   }
   CHECK(indices == alone.indices);
