@@ -1,7 +1,22 @@
-#include <engine/core/tensor.h>
+// The README's first program. It knows the installed package alone, as somebody else's program would.
 
-// Stands for somebody else's program: it knows the installed package alone.
+#include <engine/autograd/tape.h>
+#include <engine/ops/activations.h>
+#include <engine/ops/matmul.h>
+#include <engine/ops/reduce.h>
+
+#include <iostream>
+
+using namespace tessera;
+
 int main() {
-  const auto ones = tessera::Tensor::full({2, 3}, 1.0);
-  return ones.values().size() == 6 && ones.shape().text() == "[2, 3]" ? 0 : 1;
+  Tensor w = Tensor::from({0.1, -0.2, 0.3, 0.4}, {2, 2}).require_grad();
+  Tensor x = Tensor::from({1, 2}, {1, 2});
+  Tape tape;                                      // records while it lives
+  tape.keep_all();                                // and keeps the gradient of every value on the way
+  tape.backward(mean(gelu(matmul(x, w))));
+  for (size_t i = 0; i < tape.steps().size(); ++i)
+    std::cout << tape.steps()[i].op->forward << "   " << tape.steps()[i].op->backward << "   dy = "
+              << tape.gradient_of_step(i).values()[0] << "\n";
+  for (const double dw : w.grad().values()) std::cout << dw << " ";
 }
