@@ -3,13 +3,19 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <numeric>
 
 #include "data/file.h"
 #include "data/jpeg.h"
 #include "engine/core/error.h"
 
+// Zeroed memory: a damaged file may make stb_image read a table that the file does not define.
+#define STBI_MALLOC(bytes) std::calloc(1, bytes)
+#define STBI_REALLOC(block, bytes) std::realloc(block, bytes)
+#define STBI_FREE(block) std::free(block)
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
 #define STBI_ONLY_BMP
@@ -51,15 +57,44 @@ uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
   return value;
 }
 
-// stb_image fills what is missing of a JPEG with grey: whether the end marker follows the image data. In
-// that data an FF that is no marker is followed by 00, so FF D9 is found nowhere else.
-bool jpeg_complete(Bytes bytes) {
-  constexpr uint8_t start_of_scan = 0xDA, end_of_image = 0xD9;
-  size_t at = 2;
-  while (at + 4 <= bytes.size() && bytes[at] == 0xFF && bytes[at + 1] != start_of_scan)
-    at += bytes[at + 1] == 0xFF ? 1 : 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
-  for (; at + 1 < bytes.size(); ++at)
-    if (bytes[at] == 0xFF && bytes[at + 1] == end_of_image) return true;
+// No table of a DHT segment holds more than the 256 codes that stb_image has room for.
+bool huffman_tables_fit(Bytes segment) {
+  while (segment.size() >= 17) {
+    const auto counts = segment.subspan(1, 16);
+    const size_t codes = std::accumulate(counts.begin(), counts.end(), size_t{0});
+    if (codes > 256 || codes > segment.size() - 17) return false;
+    segment = segment.subspan(17 + codes);
+  }
+  return segment.empty();
+}
+
+// Where the entropy-coded data that begins at `at` ends: at an FF that neither 00 (a plain FF) nor a restart
+// marker's number follows.
+size_t scan_end(Bytes bytes, size_t at) {
+  constexpr uint8_t restart = 0xD0;
+  const auto in_scan = [](uint8_t next) { return next == 0 || (next >= restart && next < restart + 8); };
+  while (at + 1 < bytes.size() && (bytes[at] != 0xFF || in_scan(bytes[at + 1]))) ++at;
+  return at;
+}
+
+// stb_image fills what is missing of a JPEG with grey: whether its segments lead to the end marker.
+bool jpeg_intact(Bytes bytes) {
+  constexpr uint8_t tables = 0xC4, end_of_image = 0xD9, scan = 0xDA, fill = 0xFF;
+  for (size_t at = 2; at + 4 <= bytes.size();) {
+    const uint8_t marker = bytes[at + 1];
+    if (bytes[at] != 0xFF) return false;
+    if (marker == end_of_image) return true;
+    if (marker == fill) {
+      ++at;
+      continue;
+    }
+    const size_t length = size_t{bytes[at + 2]} << 8 | bytes[at + 3];
+    if (length < 2 || length > bytes.size() - at - 2) return false;
+    if (marker == tables && !huffman_tables_fit(bytes.subspan(at + 4, length - 2))) return false;
+    at += 2 + length;
+    if (marker == scan) at = scan_end(bytes, at);
+    if (at + 2 == bytes.size()) return bytes[at] == 0xFF && bytes[at + 1] == end_of_image;
+  }
   return false;
 }
 
@@ -87,25 +122,18 @@ bool bmp_complete(Bytes bytes, int height, int width) {
   return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
 }
 
-void check_complete(Bytes bytes, Format format, int height, int width, const std::string& path) {
-  switch (format) {
-    case Format::jpeg:
-      return check(jpeg_complete(bytes), path, ": the JPEG ends before its end marker; cut short?");
-    case Format::png:
-      return check(png_intact(bytes), path, ": a chunk of the PNG is damaged or missing; cut short?");
-    case Format::bmp:
-      return check(bmp_complete(bytes, height, width), path, ": the BMP ends before its ", height,
-                   " rows of ", width, " pixels; cut short?");
-  }
-}
-
 Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   const int length = static_cast<int>(bytes.size());
   int width = 0, height = 0, components = 0;
+  check(format != Format::jpeg || jpeg_intact(bytes), path,
+        ": a part of the JPEG is damaged or missing; cut short?");
+  check(format != Format::png || png_intact(bytes), path,
+        ": a part of the PNG is damaged or missing; cut short?");
   check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
         ": the header cannot be read: ", stbi_failure_reason());
   check_dimensions(height, width, path);
-  check_complete(bytes, format, height, width, path);
+  check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
+        height, " rows of ", width, " pixels; cut short?");
   const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
       stbi_load_from_memory(bytes.data(), length, &width, &height, &components, 3), &stbi_image_free);
   check(pixels != nullptr, path, ": cannot be decoded: ", stbi_failure_reason());

@@ -16,15 +16,26 @@ namespace {
 constexpr double pi = std::numbers::pi;
 
 // How hard the pictures are; sizes and places in units of half the picture.
-constexpr double smallest = 0.42, largest = 0.72;  // the shape's radius
-constexpr double most_stretch = 1.3;               // one axis over the other
-constexpr double least_contrast = 0.45;  // between shape and background, in the unit cube of colours
-constexpr int64_t clutter_behind = 6, clutter_in_front = 1;  // at most
-constexpr int noise = 14;                                    // of each channel, +- this many of 255
+constexpr double smallest = 0.5, largest = 0.8;  // the shape's radius
+constexpr double most_stretch = 1.25;            // one axis over the other
+constexpr double texture_depth = 0.35;   // between a texture's two colours, in the unit cube of colours
+constexpr double least_contrast = 0.45;  // between the colours of shape and background, there too
+constexpr int64_t clutter_behind = 5, clutter_in_front = 1;  // at most
+constexpr int noise = 10;                                    // of each channel, +- this many of 255
 
 using Colour = std::array<double, 3>;
 
-Colour random_colour(Random& random) { return {random.uniform(), random.uniform(), random.uniform()}; }
+// Backgrounds are darker, shapes brighter; clutter is anything.
+struct Brightness {
+  double low, high;
+};
+constexpr Brightness dark{0, 0.6}, bright{0.4, 1}, any{0, 1};
+
+Colour random_colour(const Brightness& in, Random& random) {
+  Colour colour;
+  for (double& channel : colour) channel = random.uniform(in.low, in.high);
+  return colour;
+}
 
 double distance(const Colour& a, const Colour& b) {
   return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
@@ -55,8 +66,11 @@ struct Texture {
   }
 };
 
-Texture random_texture(Random& random) {
-  Texture texture{random_colour(random), random_colour(random), random.below(Texture::kinds), 0, 0, 0};
+Texture random_texture(const Brightness& in, Random& random) {
+  Texture texture{
+      random_colour(in, random), random_colour(in, random), random.below(Texture::kinds), 0, 0, 0};
+  const double depth = distance(texture.low, texture.high), keep = std::min(1.0, texture_depth / depth);
+  for (size_t c = 0; c < 3; ++c) texture.high[c] = texture.low[c] + keep * (texture.high[c] - texture.low[c]);
   const double angle = random.uniform(0, 2 * pi), frequency = random.uniform(0.5, 1.6);
   texture.fx = frequency * std::cos(angle);
   texture.fy = frequency * std::sin(angle);
@@ -67,7 +81,7 @@ Texture random_texture(Random& random) {
 // Redrawn until its colours stand out from those of `behind`.
 Texture contrasting_texture(const Texture& behind, Random& random) {
   for (;;) {
-    const Texture texture = random_texture(random);
+    const Texture texture = random_texture(bright, random);
     const double nearest =
         std::min({distance(texture.low, behind.low), distance(texture.low, behind.high),
                   distance(texture.high, behind.low), distance(texture.high, behind.high)});
@@ -111,7 +125,7 @@ void paint_clutter(Canvas& canvas, int64_t most, Random& random) {
     const double radius = random.uniform(0.05, 0.14) * size;
     const double x = random.uniform(0, size), y = random.uniform(0, size);
     const Outline piece = transformed(outline, placement(radius, x, y, 1, random));
-    canvas.paint(coverage(piece, canvas.size), random_texture(random));
+    canvas.paint(coverage(piece, canvas.size), random_texture(any, random));
   }
 }
 
@@ -185,7 +199,7 @@ std::vector<std::string> shape_names() {
 ShapePicture draw_shape(int64_t label, int image_size, Random random) {
   const size_t area = static_cast<size_t>(image_size) * static_cast<size_t>(image_size);
   Canvas canvas{image_size, std::vector<Colour>(area)};
-  const Texture background = random_texture(random);
+  const Texture background = random_texture(dark, random);
   canvas.paint(std::vector<float>(area, 1.0f), background);
   paint_clutter(canvas, clutter_behind, random);
   const std::vector<float> shape = place_shape(label, image_size, random);
@@ -211,7 +225,7 @@ Dataset make_shapes(const ShapesOptions& options) {
   dataset.name = "shapes";
   dataset.class_names = shape_names();
   dataset.image_shape = {3, options.image_size, options.image_size};
-  dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.26f, 0.26f, 0.26f}};
+  dataset.normalisation = {{0.40f, 0.40f, 0.40f}, {0.23f, 0.23f, 0.23f}};
   dataset.train = draw_split(options.train, options, 0, "train");
   dataset.validation = draw_split(options.validation, options, 1, "validation");
   return dataset;

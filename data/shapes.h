@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-// The built-in data set, made in memory: ten outlines, turned, scaled, stretched and moved, filled with any
-// colours and textures, over a textured background with clutter behind and a little in front. Colour and
-// texture say nothing about the class.
+// The built-in data set, made in memory: ten outlines, turned, scaled, stretched and moved, filled with
+// bright colours and textures, over a darker textured background with clutter behind and a little in front.
+// Colour and texture say nothing about the class.
 struct ShapesOptions {
   int image_size = 32;
   int64_t train = 20000, validation = 2000;  // each class equally often
