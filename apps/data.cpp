@@ -38,6 +38,13 @@ constexpr Column class_columns[] = {
     {"name", "name"},
 };
 
+// As short as tells the floats apart: 0.26, not 0.2599999904632568.
+std::vector<double> decimals(const std::array<float, 3>& values) {
+  std::vector<double> shortest;
+  for (const float value : values) shortest.push_back(std::stod(fmt::format("{}", value)));
+  return shortest;
+}
+
 Json describe(const Dataset& data) {
   Json classes = Json::array();
   const std::vector<int64_t> train = class_counts(*data.train, data.classes());
@@ -49,8 +56,8 @@ Json describe(const Dataset& data) {
           {"train", data.train->size()},
           {"validation", data.validation->size()},
           {"image_shape", std::vector<int64_t>(data.image_shape.begin(), data.image_shape.end())},
-          {"mean", data.normalisation.mean},
-          {"deviation", data.normalisation.deviation},
+          {"mean", decimals(data.normalisation.mean)},
+          {"deviation", decimals(data.normalisation.deviation)},
           {"notes", data.notes},
           {"classes", classes}};
 }

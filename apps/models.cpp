@@ -26,7 +26,6 @@ constexpr Column columns[] = {
     {"macs", "MACs", as_metric},
     {"weight_bytes", "weights", as_bytes},
     {"activation_bytes", "activations", as_bytes},
-    {"reason", ""},
 };
 
 // What a preset costs, or why there is none of this size.
@@ -48,16 +47,19 @@ Json describe(const std::string& name, const Options& options) {
 
 ExitCode list_models(const Options& options) {
   Json rows = Json::array();
-  bool all_fit = true;
-  for (const std::string& name : preset_names()) {
-    rows.push_back(describe(name, options));
-    all_fit = all_fit && !rows.back().contains("reason");
+  for (const std::string& name : preset_names()) rows.push_back(describe(name, options));
+  if (options.json) {
+    print_json(rows);
+    return ExitCode::done;
   }
-  if (!options.json)
-    fmt::print(
-        "One image of {0} x {0} pixels, {1} classes; activations: f32, at the peak of a training step.\n\n",
-        options.image_size, options.classes);
-  print_rows(std::span(columns).first(std::size(columns) - (all_fit ? 1 : 0)), rows, options.json);
+  fmt::print(
+      "One image of {0} x {0} pixels, {1} classes; activations: f32, at the peak of a training step.\n\n",
+      options.image_size, options.classes);
+  print_table(columns, rows);
+  std::string reasons;
+  for (const Json& row : rows)
+    if (row.contains("reason")) reasons += "\n" + row["reason"].get<std::string>();
+  if (!reasons.empty()) fmt::print("{}\n", reasons);
   return ExitCode::done;
 }
 

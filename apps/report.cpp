@@ -11,12 +11,16 @@ namespace tessera {
 
 namespace {
 
-// The value scaled to below 1000, and the prefix of its unit.
-std::string scaled(double value) {
+// The value scaled to below 1000, with so many digits behind the point (from 100 one less), and the prefix of
+// its unit.
+std::string scaled(double value, int digits) {
   static constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
   size_t step = 0;
   for (; std::abs(value) >= 999.995 && step + 1 < std::size(prefixes); ++step) value /= 1000;
-  const int digits = step == 0 && value == std::floor(value) ? 0 : std::abs(value) >= 100 ? 2 : 3;
+  if (step == 0 && value == std::floor(value))
+    digits = 0;
+  else if (std::abs(value) >= 100)
+    --digits;
   return fmt::format("{:.{}f} {}", value, digits, prefixes[step]);
 }
 
@@ -61,11 +65,11 @@ std::string as_integer(const Json& value) {
 }
 
 std::string as_metric(const Json& value) {
-  std::string text = scaled(value.get<double>());
+  std::string text = scaled(value.get<double>(), 3);
   return text.ends_with(' ') ? text.substr(0, text.size() - 1) : text;
 }
 
-std::string as_bytes(const Json& value) { return scaled(value.get<double>()) + "B"; }
+std::string as_bytes(const Json& value) { return scaled(value.get<double>(), 2) + "B"; }
 
 std::string as_percent(const Json& value) { return fmt::format("{:.1f} %", 100 * value.get<double>()); }
 

@@ -43,13 +43,27 @@ class Layers {
     const auto in_use = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
     row.activation_bytes += in_use - in_use_;
     in_use_ = in_use;
+    outputs_.push_back({index_.at(Inside::path()), event.output});
   }
 
+  // Takes off what only this class still holds: no backward pass will read it.
+  void forward_is_over() {
+    for (auto& [row, output] : outputs_) {
+      const bool is_kept = output.shared();
+      const auto before = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+      output = {};
+      if (!is_kept)
+        rows_[row].activation_bytes += static_cast<int64_t>(memory_stats(Device::cpu).in_use) - before;
+    }
+  }
+
+  // Counts for the module that owns it, or that runs it as a part of its own ("patch_embed" its projection).
   void owns(const Parameter& parameter) {
-    const size_t dot = parameter.name.rfind('.');
-    if (parameter.trainable)
-      at(parameter.name.substr(0, dot == std::string::npos ? 0 : dot)).parameters +=
-          parameter.value.elements();
+    if (!parameter.trainable) return;
+    std::string path = parameter.name;
+    do path.resize(path.find('.') == std::string::npos ? 0 : path.rfind('.'));
+    while (!path.empty() && !index_.contains(path));
+    at(path).parameters += parameter.value.elements();
   }
 
   Json json() const {
@@ -57,7 +71,7 @@ class Layers {
     for (const Row& row : rows_)
       rows.push_back({{"name", row.name},
                       {"ops", row.ops},
-                      {"output", row.ops.empty() ? Json() : Json(row.output)},
+                      {"output", row.output},
                       {"parameters", row.parameters},
                       {"macs", row.macs},
                       {"activation_bytes", row.activation_bytes}});
@@ -80,6 +94,7 @@ class Layers {
 
   std::vector<Row> rows_;
   std::map<std::string, size_t> index_;
+  std::vector<std::pair<size_t, Tensor>> outputs_;  // of every op, with its row
   int64_t in_use_ = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
 };
 
@@ -91,7 +106,8 @@ Json layers_of(const Json& config) {
   const Tape tape;  // so that what a backward pass would read stays in memory
   const Observer observer([&](const Event& event) { layers.ran(event); });
   Pass pass;
-  const Tensor logits = model.logits(image, pass);
+  model.logits(image, pass);
+  layers.forward_is_over();
   for (const Parameter& parameter : model.parameters) layers.owns(parameter);
   return layers.json();
 }

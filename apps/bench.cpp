@@ -1,0 +1,135 @@
+#include "apps/bench.h"
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/options.h"
+#include "apps/report.h"
+#include "apps/subcommands.h"
+#include "engine/core/parallel.h"
+#include "engine/core/random.h"
+#include "engine/ops/gemm.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr Column gemm_columns[] = {
+    {"dtype", "type"},
+    {"threads", "threads", as_integer},
+    {"gflops", "GFLOP/s", as_rate},
+    {"gflops_per_thread", "a thread", as_rate},
+    {"kernels", "kernels"},
+};
+
+ExitCode bench_gemm(bool json) {
+  Json rows = Json::array();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const double gflops = measure_gemm_peak(dtype);
+    rows.push_back({{"dtype", name(dtype)},
+                    {"threads", threads()},
+                    {"gflops", gflops},
+                    {"gflops_per_thread", gflops / threads()},
+                    {"kernels", blas_kernels()}});
+  }
+  print_rows(gemm_columns, rows, json);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+double Stopwatch::lap() {
+  const double passed = seconds();
+  start_ = Clock::now();
+  return passed;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+int64_t peak_memory_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  return 0;
+}
+
+void ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
+  source.add_to(command, "--model");
+  const auto count = [&](const char* name, int64_t& value, const char* what) {
+    command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(CLI::PositiveNumber);
+  };
+  count("--batch", batch, "Images a step");
+  count("--steps", steps, "Steps that are timed; their median counts");
+  command.add_option("--warmup", warmup, "Steps before them")->capture_default_str()->type_name("N");
+  add_dtype(command, dtype, dtypes);
+  add_device(command, device);
+  add_threads(command);
+  add_seed(command, seed);
+  add_json(command, json);
+}
+
+Model ModelBench::build_model(const Json& config) const {
+  return build(config, {.seed = seed, .dtype = dtype, .device = device});
+}
+
+Tensor ModelBench::images(const Model& model) const {
+  const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
+  Random random = Random(seed).split(1);
+  for (int64_t i = 0; i < images.elements(); ++i)
+    images.data<float>()[i] = static_cast<float>(random.normal());
+  return images.to(dtype).to(device);
+}
+
+Tensor ModelBench::labels(const Model& model) const {
+  const Tensor labels = Tensor::empty({batch}, DType::i64);
+  Random random = Random(seed).split(2);
+  for (int64_t i = 0; i < batch; ++i) labels.data<int64_t>()[i] = random.below(model.num_classes());
+  return labels.to(device);
+}
+
+Measured measure(const ModelBench& bench, const std::function<void()>& step) {
+  Measured measured{0, measure_gemm_peak(bench.dtype)};
+  for (int64_t i = 0; i < bench.warmup; ++i) step();
+  std::vector<double> seconds;
+  for (int64_t i = 0; i < bench.steps; ++i) {
+    const Stopwatch watch;
+    step();
+    seconds.push_back(watch.seconds());
+    if (i == bench.steps / 2)
+      measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, measure_gemm_peak(bench.dtype));
+  }
+  measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, measure_gemm_peak(bench.dtype));
+  measured.seconds = median(seconds);
+  return measured;
+}
+
+void add_bench_gemm(CLI::App& bench) {
+  CLI::App& command = add_command(
+      bench, "gemm", "The machine's matrix product at its best: the peak that others are held to.",
+      {"tessera bench gemm --threads 1"});
+  const auto json = std::make_shared<bool>(false);
+  add_threads(command);
+  add_json(command, *json);
+  on_run(command, [json] { return bench_gemm(*json); });
+}
+
+void add_bench(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "bench", "Measure training, inference and data loading against the machine's GEMM peak.",
+      {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --profile",
+       "tessera bench loader --dataset shapes"});
+  command.require_subcommand(1);
+  add_bench_train(command);
+  add_bench_infer(command);
+  add_bench_loader(command);
+  add_bench_gemm(command);
+}
+
+}  // namespace tessera

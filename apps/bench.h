@@ -1,0 +1,61 @@
+#pragma once
+
+// What the parts of `tessera bench` share.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "apps/model_source.h"
+#include "engine/core/dtype.h"
+#include "engine/core/tensor.h"
+#include "models/model.h"
+
+namespace tessera {
+
+void add_bench_train(CLI::App& bench);
+void add_bench_infer(CLI::App& bench);
+void add_bench_loader(CLI::App& bench);
+void add_bench_gemm(CLI::App& bench);
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  // Seconds since the start or the last lap.
+  double lap();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+double median(std::vector<double> values);
+
+// The most memory that the process has had so far, in bytes; 0 where the system does not tell.
+int64_t peak_memory_bytes();
+
+// What bench train and bench infer take: the model, the batch, how often.
+struct ModelBench {
+  ModelSource source{"sl-vit", 32, 10};
+  int64_t batch = 128, steps = 20, warmup = 3;
+  DType dtype = DType::f32;
+  Device device = Device::cpu;
+  uint64_t seed = 0;
+  bool json = false;
+
+  void add_to(CLI::App& command, const std::vector<DType>& dtypes);
+  Model build_model(const Json& config) const;
+  Tensor images(const Model& model) const;  // [B, C, H, W], standard normal
+  Tensor labels(const Model& model) const;  // [B], any class
+};
+
+// Seconds of one run of `step`: the median of `steps` after `warmup`. The GEMM peak is measured before, half
+// way and after, so that whatever else the machine does meets both alike.
+struct Measured {
+  double seconds;
+  double gemm_peak_gflops;  // the largest of the three
+};
+Measured measure(const ModelBench& bench, const std::function<void()>& step);
+
+}  // namespace tessera

@@ -1,0 +1,61 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench.h"
+#include "apps/options.h"
+#include "apps/report.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr Column columns[] = {
+    {"model", "model"},
+    {"batch", "batch", as_integer},
+    {"threads", "threads", as_integer},
+    {"images_per_second", "images/s", as_rate},
+    {"batch_seconds", "a batch", as_seconds},
+    {"gflops", "GFLOP/s", as_rate},
+    {"gemm_peak_gflops", "GEMM peak", as_rate},
+    {"share_of_peak", "share of peak", as_percent},
+    {"peak_memory_bytes", "peak memory", as_bytes},
+};
+
+ExitCode bench_infer(const ModelBench& bench) {
+  const Json config = bench.source.config();
+  const Model model = bench.build_model(config);
+  const Tensor images = bench.images(model);
+  Pass pass;
+  const Measured measured = measure(bench, [&] { model.logits(images, pass); });
+  const auto batch = static_cast<double>(bench.batch);
+  const double gflops = 2e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
+  const Json row{{"model", bench.source.name()},
+                 {"batch", bench.batch},
+                 {"dtype", name(bench.dtype)},
+                 {"threads", threads()},
+                 {"images_per_second", batch / measured.seconds},
+                 {"batch_seconds", measured.seconds},
+                 {"gflops", gflops},
+                 {"gemm_peak_gflops", measured.gemm_peak_gflops},
+                 {"share_of_peak", gflops / measured.gemm_peak_gflops},
+                 {"peak_memory_bytes", peak_memory_bytes()}};
+  if (bench.json)
+    print_json(row);
+  else
+    print_record(columns, row);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_bench_infer(CLI::App& bench) {
+  CLI::App& command =
+      add_command(bench, "infer", "A forward pass in evaluation: images a second, share of the GEMM peak.",
+                  {"tessera bench infer --model sl-vit --batch 256 --json"});
+  const auto options = std::make_shared<ModelBench>();
+  options->add_to(command, {DType::f32, DType::f64, DType::bf16});
+  on_run(command, [options] { return bench_infer(*options); });
+}
+
+}  // namespace tessera

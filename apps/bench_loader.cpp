@@ -1,0 +1,108 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench.h"
+#include "apps/config.h"
+#include "apps/options.h"
+#include "apps/report.h"
+#include "data/loader.h"
+#include "data/registry.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  DataConfig data;
+  int64_t batch = 128;
+  double seconds = 3;
+  bool json = false;
+};
+
+constexpr Column columns[] = {
+    {"dataset", "data set"},
+    {"image_shape", "image", as_shape},
+    {"batch", "batch", as_integer},
+    {"threads", "threads", as_integer},
+    {"images", "images", as_integer},
+    {"images_per_second", "images/s", as_rate},
+    {"images_per_second_per_thread", "a thread", as_rate},
+    {"peak_memory_bytes", "peak memory", as_bytes},
+};
+
+// Reads epoch after epoch, augmented as for training, until the time is over. Returns images and seconds.
+std::pair<int64_t, double> read_for(Loader& loader, double seconds) {
+  loader.start(0);
+  loader.next();  // the first batch waits for workers to wake
+  int64_t images = 0, epoch = 0;
+  const Stopwatch watch;
+  while (watch.seconds() < seconds) {
+    if (const Batch* batch = loader.next())
+      images += batch->images.dim(0);
+    else
+      loader.start(++epoch);
+  }
+  return {images, watch.seconds()};
+}
+
+ExitCode bench_loader(const Options& options) {
+  const Dataset dataset = open_data(options.data);
+  LoaderOptions how;
+  how.sampler.batch = std::min(options.batch, dataset.train->size());
+  how.seed = static_cast<uint64_t>(options.data.seed);
+  Loader loader(dataset.train, Pipeline::training(dataset, AugmentOptions()), how);
+  const auto [images, seconds] = read_for(loader, options.seconds);
+  const double rate = static_cast<double>(images) / seconds;
+  const Json row{
+      {"dataset", dataset.name},
+      {"image_shape", std::vector<int64_t>(dataset.image_shape.begin(), dataset.image_shape.end())},
+      {"batch", how.sampler.batch},
+      {"threads", threads()},
+      {"images", images},
+      {"seconds", seconds},
+      {"images_per_second", rate},
+      {"images_per_second_per_thread", rate / threads()},
+      {"peak_memory_bytes", peak_memory_bytes()}};
+  if (options.json)
+    print_json(row);
+  else
+    print_record(columns, row);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_bench_loader(CLI::App& bench) {
+  CLI::App& command =
+      add_command(bench, "loader", "Decode, augment and pack batches, with no model to feed.",
+                  {"tessera bench loader --dataset shapes",
+                   "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1"});
+  const auto options = std::make_shared<Options>();
+  options->data.name = "shapes";
+  command.add_option("--dataset", options->data.name, "As in tessera data info")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--data", options->data.dir, "The folder that the data set's archive unpacks")
+      ->type_name("DIR");
+  command.add_option("--image-size", options->data.image_size, "Pixels a side; default: the data set's own")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_option("--batch", options->batch, "Images a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--seconds", options->seconds, "How long to read")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("S");
+  add_threads(command);
+  command.add_option("--seed", options->data.seed, "Of order and augmentation")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  add_json(command, options->json);
+  on_run(command, [options] { return bench_loader(*options); });
+}
+
+}  // namespace tessera

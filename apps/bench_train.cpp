@@ -1,0 +1,135 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench.h"
+#include "apps/options.h"
+#include "apps/profile.h"
+#include "apps/report.h"
+#include "apps/step.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options : ModelBench {
+  TrainConfig train;
+  bool profile = false;
+};
+
+constexpr Column columns[] = {
+    {"model", "model"},
+    {"batch", "batch", as_integer},
+    {"micro_batch", "micro-batch", as_integer},
+    {"threads", "threads", as_integer},
+    {"images_per_second", "images/s", as_rate},
+    {"step_seconds", "a step", as_seconds},
+    {"forward_seconds", "forward", as_seconds},
+    {"backward_seconds", "backward", as_seconds},
+    {"optimizer_seconds", "optimizer", as_seconds},
+    {"gflops", "GFLOP/s", as_rate},
+    {"gemm_peak_gflops", "GEMM peak", as_rate},
+    {"share_of_peak", "share of peak", as_percent},
+    {"peak_memory_bytes", "peak memory", as_bytes},
+};
+
+constexpr Column profile_columns[] = {
+    {"op", "operation"},
+    {"forward_seconds", "forward", as_seconds},
+    {"backward_seconds", "backward", as_seconds},
+    {"share", "of the step", as_percent},
+};
+
+// The time of a step by operation, with the optimizer's as a row of its own.
+Json table_of(const Profile& profile) {
+  const auto steps = static_cast<double>(profile.steps());
+  const double all = profile.forward() + profile.backward() + profile.rest();
+  Json rows = Json::array();
+  for (const Profile::Entry& entry : profile.entries())
+    rows.push_back({{"op", entry.op},
+                    {"forward_seconds", entry.forward / steps},
+                    {"backward_seconds", entry.backward / steps},
+                    {"share", (entry.forward + entry.backward) / all}});
+  rows.push_back({{"op", "(optimizer)"},
+                  {"forward_seconds", nullptr},
+                  {"backward_seconds", nullptr},
+                  {"share", profile.rest() / all}});
+  return rows;
+}
+
+// Forward and backward are 2 and 4 operations for each multiply-accumulate of a forward pass.
+Json describe(const Options& options, const Json& config, const Measured& measured, const Profile& profile) {
+  const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
+  const double gflops = 6e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
+  Json row{{"model", options.source.name()},
+           {"batch", options.batch},
+           {"micro_batch", options.train.micro_batch},
+           {"dtype", name(options.dtype)},
+           {"threads", threads()},
+           {"images_per_second", batch / measured.seconds},
+           {"step_seconds", measured.seconds},
+           {"forward_seconds", profile.forward() / steps},
+           {"backward_seconds", profile.backward() / steps},
+           {"optimizer_seconds", profile.rest() / steps},
+           {"gflops", gflops},
+           {"gemm_peak_gflops", measured.gemm_peak_gflops},
+           {"share_of_peak", gflops / measured.gemm_peak_gflops},
+           {"peak_memory_bytes", peak_memory_bytes()}};
+  if (options.profile) row["operations"] = table_of(profile);
+  return row;
+}
+
+ExitCode bench_train(const Options& options) {
+  const Json config = options.source.config();
+  Model model = options.build_model(config);
+  const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
+  TrainStep train(model, *optimizer,
+                  {options.train.micro_batch, options.train.clip, options.train.smoothing});
+  const Tensor images = options.images(model), labels = options.labels(model);
+  Pass pass{.training = true, .random = Random(options.seed)};
+  const auto step = [&] { train(images, labels, options.train.optimizer.lr, pass); };
+
+  const Measured measured = measure(options, step);
+  Profile profile;
+  for (int64_t i = 0; i < std::min<int64_t>(options.steps, 5); ++i) {
+    profile.start();
+    step();
+    profile.stop();
+  }
+  const Json row = describe(options, config, measured, profile);
+  if (options.json) {
+    print_json(row);
+    return ExitCode::done;
+  }
+  print_record(columns, row);
+  if (options.profile) {
+    fmt::print("\n");
+    print_table(profile_columns, row["operations"]);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_bench_train(CLI::App& bench) {
+  CLI::App& command = add_command(
+      bench, "train",
+      "Training steps as tessera train runs them, on random images: forward, backward and AdamW.\n"
+      "The GEMM peak is measured in the same run; a step counts 6 operations a multiply-accumulate.",
+      {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --json",
+       "tessera bench train --model vit --threads 1 --profile"});
+  const auto options = std::make_shared<Options>();
+  options->add_to(command, {DType::f32, DType::f64});
+  command
+      .add_option("--micro-batch", options->train.micro_batch,
+                  "Images that go through at once; 0: the whole batch")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_flag("--profile", options->profile, "Say where the time goes, operation by operation");
+  on_run(command, [options] { return bench_train(*options); });
+}
+
+}  // namespace tessera
