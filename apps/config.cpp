@@ -65,16 +65,18 @@ CheckpointConfig read_checkpoint(Fields f) {
   return c;
 }
 
+// An object with neither "preset" nor "arch" says what differs from the default preset.
 Json read_model(Fields& f, const Json& otherwise) {
   const Json* model = f.find("model");
   if (!model) return otherwise;
   if (model->is_string()) return {{"preset", *model}};
-  const bool one_of_both = model->is_object() && model->contains("preset") != model->contains("arch");
-  if (!one_of_both)
-    f.fail_at("model",
-              "is a preset's name, an object with \"preset\" and what differs from it, or a whole config ",
-              "with \"arch\"");
-  return *model;
+  if (!model->is_object() || (model->contains("preset") && model->contains("arch")))
+    f.fail_at("model", "is a preset's name, an object with \"preset\" and what differs from it, or a whole ",
+              "config with \"arch\"");
+  if (model->contains("preset") || model->contains("arch")) return *model;
+  Json changed = otherwise;
+  changed.update(*model);
+  return changed;
 }
 
 void check_schedule(const TrainConfig& c, const std::string& where) {

@@ -50,7 +50,7 @@ struct CheckpointConfig {
 // The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.
 struct TrainConfig {
   std::string about;  // what the recipe is for
-  Json model;         // {"preset": NAME, key: value in its place ...}, or a whole config with "arch"
+  Json model;         // {"preset": NAME, and what differs from it}, or a whole config with "arch"
   DataConfig data;
   AugmentOptions augment;
   int64_t batch = 128;

@@ -22,10 +22,11 @@ namespace {
 
 struct Options {
   CLI::App* command = nullptr;
-  std::string recipe, dataset, data, model, out, resume, stop_after;
+  std::string recipe, dataset, data, model, out, resume;
   std::vector<std::string> assignments;
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
+  StopAfter stop;
   Device device = Device::cpu;
 
   bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
@@ -129,13 +130,12 @@ ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& 
 
 ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, const Options& options,
                const char* event) {
-  const StopAfter stop = options.given("--stop-after") ? parse_stop(options.stop_after) : StopAfter();
   folder.event(event, {{"epoch", trainer.position().epoch},
                        {"step", trainer.position().step},
                        {"threads", threads()},
                        {"device", name(options.device)}});
   try {
-    const Ending ending = trainer.run(folder, stop);
+    const Ending ending = trainer.run(folder, options.stop);
     folder.event(ending == Ending::finished ? "finished" : "stopped",
                  {{"epoch", trainer.position().epoch}, {"step", trainer.position().step}});
     if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
@@ -209,8 +209,9 @@ void add_options(CLI::App& command, Options& o) {
       ->expected(0, 1)
       ->type_name("[RUN]");
   command
-      .add_option("--stop-after", o.stop_after,
-                  "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
+      .add_option_function<std::string>(
+          "--stop-after", [&o](const std::string& text) { o.stop = parse_stop(text); },
+          "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
       ->type_name("N");
   command
       .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
