@@ -40,13 +40,13 @@ template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns
 
 // Where token `first` of the head lies; null where there are none.
 template <class T, class U>
-U* tokens_of(const Head<T>& h, const TokenHeads<U>& x, int64_t tokens, int64_t first = 0) {
+U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, int64_t first = 0) {
   return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
 }
 
 // All keys (or values) of a head as rows, zeros after them.
 template <class T>
-Rows<Wide<T>> load_all(const Head<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
+Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
   const int64_t keys = h.sizes.keys, padded = whole_vectors<Wide<T>>(keys);
   const Rows<Wide<T>> rows = panel.fit(padded, h.sizes.head_dim);
   load_rows(tokens_of(h, x, keys), x.stride, keys, h.sizes.head_dim, rows);
@@ -77,7 +77,7 @@ template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
 }
 
 // This head's gates without gaps, where there are any.
-template <class T> const Wide<T>* load_gates(const Head<T>& h, Panel<Wide<T>>& panel) {
+template <class T> const Wide<T>* load_gates(const HeadOfImage<T>& h, Panel<Wide<T>>& panel) {
   if (!h.terms.gates) return nullptr;
   const int64_t n = h.sizes.keys, heads = h.sizes.heads;
   Wide<T>* gate = panel.fit(1, n).data;
@@ -85,7 +85,7 @@ template <class T> const Wide<T>* load_gates(const Head<T>& h, Panel<Wide<T>>& p
   return gate;
 }
 
-template <class T> void store_gates(const Head<T>& h, const Wide<T>* sums, const Target<T>& dgates) {
+template <class T> void store_gates(const HeadOfImage<T>& h, const Wide<T>* sums, const Target<T>& dgates) {
   for (int64_t i = 0; i < h.sizes.keys; ++i) {
     T& target = dgates.data[(h.image * h.sizes.keys + i) * h.sizes.heads + h.head];
     target = T(dgates.add ? Wide<T>(target) + sums[i] : sums[i]);
@@ -94,8 +94,9 @@ template <class T> void store_gates(const Head<T>& h, const Wide<T>* sums, const
 
 // y = softmax(s) v of one head, its log-sum-exps if they are wanted.
 template <class T>
-void forward_head(const Head<T>& h, const TokenHeads<const T>& q_heads, const TokenHeads<const T>& k_heads,
-                  const TokenHeads<const T>& v_heads, const TokenHeads<T>& y_heads, Wide<T>* lse) {
+void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
+                  const TokenHeads<const T>& k_heads, const TokenHeads<const T>& v_heads,
+                  const TokenHeads<T>& y_heads, Wide<T>* lse) {
   using W = Wide<T>;
   auto& work = Workspace<W>::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
@@ -108,7 +109,7 @@ void forward_head(const Head<T>& h, const TokenHeads<const T>& q_heads, const To
   const Rows<W> q = work.q.fit(most, d), s = work.scores.fit(most, keys), y = work.y.fit(most, d);
   W *maxima = work.maxima.fit(1, most).data, *sums = work.sums.fit(1, most).data;
   for (int64_t i = 0; i < queries; i += most) {
-    const Block block{i, std::min(most, queries - i), keys};
+    const QueryBlock block{i, std::min(most, queries - i), keys};
     load_rows(tokens_of(h, q_heads, queries, i), q_heads.stride, block.count, d, q);
     small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
     forward_terms(h, block, gate, s, {nullptr, 0});
@@ -134,7 +135,7 @@ template <class T> struct BackwardHead {
 };
 
 // The gradients of one head; returns d loss / d scale.
-template <class T> Wide<T> backward_head(const Head<T>& h, const BackwardHead<T>& io) {
+template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const BackwardHead<T>& io) {
   using W = Wide<T>;
   auto& work = Workspace<W>::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
@@ -162,7 +163,7 @@ template <class T> Wide<T> backward_head(const Head<T>& h, const BackwardHead<T>
   fill_rows(dv, 0, keys, W(0));
   W dscale = 0;
   for (int64_t i = 0; i < queries; i += most) {
-    const Block block{i, std::min(most, queries - i), keys};
+    const QueryBlock block{i, std::min(most, queries - i), keys};
     load_rows(tokens_of(h, io.q, queries, i), io.q.stride, block.count, d, q);
     load_rows(tokens_of(h, io.dy, queries, i), io.dy.stride, block.count, d, dy);
     // s = terms(scale q k^T), dP = dy v^T
@@ -199,15 +200,18 @@ template <class W> class PartialSums {
   // Where chunk c sums; null if nothing is wanted.
   W* chunk(int64_t c) const { return wanted_ ? static_cast<W*>(memory_.data()) + c * elements_ : nullptr; }
 
-  // target [count] = the sum over the chunks, and over the elements that lie `count` apart.
+  // target [count] = the sum over the chunks, and over the elements that lie `count` apart. Adds up in place.
   template <class T> void total(const Target<T>& target, int64_t count) const {
     if (!wanted_ || count == 0) return;
-    const W* parts = chunk(0);
-    const int64_t terms = chunks_ * elements_ / count;
-    parallel_write(count, target.data, target.add, [=](int64_t i) {
-      W sum = 0;
-      for (int64_t p = 0; p < terms; ++p) sum += parts[p * count + i];
-      return sum;
+    W* sum = chunk(0);
+    const int64_t parts = chunks_ * elements_ / count;
+    parallel_for(count, chunk_elements, [=](int64_t begin, int64_t end) {
+      for (int64_t p = 1; p < parts; ++p) {
+        const W* part = sum + p * count;
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i) sum[i] += part[i];
+      }
+      write_each(begin, end, target.data, target.add, [=](int64_t i) { return sum[i]; });
     });
   }
 
@@ -235,7 +239,7 @@ void AttentionKernels<Cpu>::forward(const AttentionSizes& sizes, TokenHeads<cons
   const TokenHeads<T> out{y, sizes.heads * sizes.head_dim};
   parallel_for(sizes.images * sizes.heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t m = begin; m < end; ++m) {
-      const Head<T> head{sizes, terms, m / sizes.heads, m % sizes.heads};
+      const HeadOfImage<T> head{sizes, terms, m / sizes.heads, m % sizes.heads};
       forward_head(head, q, k, v, out, lse ? lse + m * sizes.queries : nullptr);
     }
   });
@@ -249,7 +253,7 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
   using W = Wide<T>;
   const int64_t heads = sizes.heads, matrix = sizes.keys * sizes.keys;
   const int64_t grain = images_a_chunk(sizes, to.dprior.data || to.dbias.data);
-  const int64_t chunks = (sizes.images + grain - 1) / grain;
+  const int64_t chunks = std::max<int64_t>(1, (sizes.images + grain - 1) / grain);
   const PartialSums<W> scale(to.dscale.data, chunks, heads), prior(to.dprior.data, chunks, heads * matrix),
       bias(to.dbias.data, chunks, heads * matrix);
   parallel_for(chunks * heads, 1, [&](int64_t begin, int64_t end) {
@@ -266,7 +270,7 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
       W dscale = 0;
       for (int64_t image = c * grain; image < std::min(sizes.images, (c + 1) * grain); ++image) {
         io.lse = lse + (image * heads + head) * sizes.queries;
-        dscale += backward_head(Head<T>{sizes, terms, image, head}, io);
+        dscale += backward_head(HeadOfImage<T>{sizes, terms, image, head}, io);
       }
       if (W* sum = scale.chunk(c)) sum[head] = dscale;
     }

@@ -48,9 +48,12 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, 
 }  // namespace
 
 Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms) {
-  const auto [images, its_heads, n, keys, d] = attention_sizes(qkv, heads, terms);
-  const Tensor parts = permute(qkv.reshape({images, n, 3, heads, d}), {2, 0, 3, 1, 4});
-  const auto part = [&](int64_t i) { return slice(parts, 0, i, 1).reshape({images, heads, n, d}); };
+  const AttentionSizes size = attention_sizes(qkv, heads, terms);
+  const Tensor parts =
+      permute(qkv.reshape({size.images, size.keys, 3, heads, size.head_dim}), {2, 0, 3, 1, 4});
+  const auto part = [&](int64_t i) {
+    return slice(parts, 0, i, 1).reshape({size.images, heads, size.keys, size.head_dim});
+  };
   return attend(part(0), part(1), part(2), heads, terms);
 }
 

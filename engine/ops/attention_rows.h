@@ -16,18 +16,18 @@
 namespace tessera {
 
 // One head of one image.
-template <class T> struct Head {
+template <class T> struct HeadOfImage {
   const AttentionSizes& sizes;
   const BatchTerms<T>& terms;
   int64_t image, head;
 };
 
 // Rows [first, first + count) of its scores.
-struct Block {
+struct QueryBlock {
   int64_t first, count, keys;
 };
 
-template <class W, class Term> void forward_term(const Term& term, const Block& block, Rows<W> s) {
+template <class W, class Term> void forward_term(const Term& term, const QueryBlock& block, Rows<W> s) {
   for (int64_t r = 0; r < block.count; ++r) {
     W* row = s.data + r * s.row;
 #pragma omp simd
@@ -38,7 +38,7 @@ template <class W, class Term> void forward_term(const Term& term, const Block& 
 // All terms after the scale, which the keys bring along. `before_prior`, if it has memory, is left the scores
 // that the prior's gradient needs.
 template <class T>
-void forward_terms(const Head<T>& h, const Block& block, const Wide<T>* gate, Rows<Wide<T>> s,
+void forward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide<T>* gate, Rows<Wide<T>> s,
                    Rows<Wide<T>> before_prior) {
   const BatchTerms<T>& t = h.terms;
   if (before_prior.data) std::copy_n(s.data, block.count * s.row, before_prior.data);
@@ -64,7 +64,8 @@ template <class W> struct TermSums {
 // gate_i and gate_j += the share of every ds_ij in a row of the block. `own` [keys] is room for the shares of
 // a row.
 template <class W>
-void backward_gates(const ContentDecayTerm<W>& decay, const Block& block, Rows<W> ds, Rows<W> own, W* dgate) {
+void backward_gates(const ContentDecayTerm<W>& decay, const QueryBlock& block, Rows<W> ds, Rows<W> own,
+                    W* dgate) {
   fill_rows(own, 0, 1, W(0));
   for (int64_t r = 0, i = block.first; r < block.count; ++r, ++i) {
     const W* row = ds.data + r * ds.row;
@@ -80,7 +81,7 @@ void backward_gates(const ContentDecayTerm<W>& decay, const Block& block, Rows<W
 // sum [N, N] += the share of every ds_ij, s the scores before the term; a term that does not read them is
 // given ds.
 template <class W, class Term>
-void backward_matrix(const Term& term, const Block& block, Rows<W> ds, Rows<W> s, W* sum) {
+void backward_matrix(const Term& term, const QueryBlock& block, Rows<W> ds, Rows<W> s, W* sum) {
   for (int64_t r = 0, i = block.first; r < block.count; ++r, ++i) {
     const W *ds_row = ds.data + r * ds.row, *s_row = s.data + r * s.row;
     W* to = sum + i * block.keys;
@@ -93,8 +94,8 @@ void backward_matrix(const Term& term, const Block& block, Rows<W> ds, Rows<W> s
 // ds, from after the last term to after the scale. Where a mask is -inf, P and ds are 0 already; what adds to
 // a score passes its gradient on as it is.
 template <class T>
-void backward_terms(const Head<T>& h, const Block& block, const Wide<T>* gate, Rows<Wide<T>> before_prior,
-                    Rows<Wide<T>> ds, const TermSums<Wide<T>>& sums) {
+void backward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide<T>* gate,
+                    Rows<Wide<T>> before_prior, Rows<Wide<T>> ds, const TermSums<Wide<T>>& sums) {
   const BatchTerms<T>& t = h.terms;
   if (sums.gate) backward_gates(t.content_decay_term(gate), block, ds, sums.own, sums.gate);
   if (sums.bias) backward_matrix(t.bias_term(h.head, block.keys), block, ds, ds, sums.bias);

@@ -66,8 +66,8 @@ TEST_CASE("attention reads q, k and v of each head from their place in the packe
 }
 
 TEST_CASE("attention of several blocks, odd widths and wide heads equals its plain twin") {
-  for (const auto& [tokens, head_dim] :
-       {std::pair<int64_t, int64_t>{150, 64}, {101, 33}, {64, 16}, {257, 1}}) {
+  for (const auto& size : {std::pair<int64_t, int64_t>{150, 64}, {101, 33}, {64, 16}, {257, 1}}) {
+    const int64_t tokens = size.first, head_dim = size.second;
     CAPTURE(tokens);
     OpCase c{"attention",
              "",

@@ -199,16 +199,17 @@ void add_decay_cases(OpCases& cases) {
     bool use_distance;
   };
   const Grid grid{2, 3};
-  for (const auto& [variant, prefix, alpha, use_distance] :
+  for (const Decay& decay :
        {Decay{"", 0, 1, true}, Decay{"after a class token", 1, 0.7, true},
         Decay{"negative alpha", 0, -0.7, true}, Decay{"without distance", 1, 1, false}}) {
     const auto function = [=](std::span<const Tensor> in) {
-      return content_decay(in[0], grid, prefix, alpha, use_distance);
+      return content_decay(in[0], grid, decay.prefix, decay.alpha, decay.use_distance);
     };
     const auto plain = [=](std::span<const Tensor> in) {
-      return plain_decay(in[0], grid, prefix, alpha, use_distance);
+      return plain_decay(in[0], grid, decay.prefix, decay.alpha, decay.use_distance);
     };
-    cases.push_back({"content_decay", variant, {random_gates({2, prefix + 6, 3}, 8)}, function, plain});
+    const Tensor gates = random_gates({2, decay.prefix + 6, 3}, 8);
+    cases.push_back({"content_decay", decay.variant, {gates}, function, plain});
   }
   const auto rows = [=](std::span<const Tensor> in) { return content_decay_rows(in[0], grid); };
   const auto columns = [=](std::span<const Tensor> in) {
