@@ -1,0 +1,53 @@
+#include "engine/ops/linear.h"
+
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/linear_kernels.h"
+#include "engine/ops/write.h"
+
+namespace tessera {
+
+namespace {
+
+void check_sizes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check(x.rank() > 0 && weight.rank() == 2, "linear: input ", x.shape(), " and weight ", weight.shape(),
+        " should be [..., K] and [N, K]");
+  check(x.dim(-1) == weight.dim(1), "linear: input ", x.shape(), " has ", x.dim(-1), " columns, weight ",
+        weight.shape(), " takes ", weight.dim(1));
+  check(!bias.defined() || bias.shape() == Shape{weight.dim(0)}, "linear: weight ", weight.shape(),
+        " takes a bias ", Shape{weight.dim(0)}, ", not ", bias.shape());
+  for (const Tensor& p : {weight, bias})
+    check(!p.defined() || (p.dtype() == x.dtype() && p.device() == x.device()), "linear: input ", x.dtype(),
+          " on ", x.device(), ", parameter ", p.shape(), " ", p.dtype(), " on ", p.device());
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation f) {
+  check_sizes(x, weight, bias);
+  const int64_t in = weight.dim(1), out = weight.dim(0);
+  const LinearSize size{x.shape().elements(0, x.rank() - 1), in, out};
+  const Tensor y = Tensor::empty(x.shape().with(-1, out), x.dtype(), x.device());
+  const bool bends = f != Activation::none && wants_gradient({x, weight, bias});
+  const Tensor slope = bends ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
+  dispatch(x, "linear", [&]<class Dev, class T>() {
+    LinearKernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
+                                            bias.defined() ? bias.data<T>() : nullptr, f, y.data<T>(),
+                                            bends ? slope.data<T>() : nullptr);
+  });
+  const Tensor x_read = wants_gradient({weight}) ? x.detach() : Tensor();
+  const Tensor weight_read = wants_gradient({x}) ? weight.detach() : Tensor();
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
+    dispatch(g.dy(), "linear", [&]<class Dev, class T>() {
+      LinearKernels<Dev>::template backward<T>(
+          size, g.dy().data<T>(), bends ? slope.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
+          dx ? weight_read.data<T>() : nullptr, dx.data<T>(), dx.add(), dweight.data<T>(), dweight.add(),
+          dbias.data<T>(), dbias.add());
+    });
+  };
+  return record("linear", y, {x, weight, bias}, backward, size.rows * in * out);
+}
+
+}  // namespace tessera

@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <vector>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/core/storage.h"
+#include "engine/ops/activations_kernels.h"
+#include "engine/ops/each.h"
+#include "engine/ops/linear_kernels.h"
+#include "engine/ops/panel_gemm.h"
+
+// The rows are cut into tiles that stay in the second cache from the product to the activation and, on the
+// way back, from dz to both products that read it. The tiles of a group share one sum for dweight.
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t block = 12;  // rows that small_gemm holds in registers
+
+constexpr int64_t whole_blocks(int64_t rows) { return (rows + block - 1) / block * block; }
+
+// The rows of a tile: `rows` in even parts that the cache holds.
+int64_t rows_a_tile(int64_t rows) {
+  constexpr int64_t most = 144;
+  const int64_t tiles = std::max<int64_t>(1, (rows + most - 1) / most);
+  return whole_blocks(std::max<int64_t>(1, (rows + tiles - 1) / tiles));
+}
+
+// The rows of a group: enough groups to keep the threads busy, none smaller than `least`.
+int64_t rows_a_group(int64_t rows, int64_t least) {
+  constexpr int64_t groups = 8;
+  return whole_blocks(std::max(least, (rows + groups - 1) / groups));
+}
+
+// Pool memory for the length of a call.
+template <class W> class Workspace {
+ public:
+  explicit Workspace(int64_t elements) : memory_(Device::cpu, static_cast<size_t>(elements) * sizeof(W)) {}
+  W* data() const { return static_cast<W*>(memory_.data()); }
+
+ private:
+  Storage memory_;
+};
+
+// Packs all panels of B [depth, n].
+template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide<T>* panels) {
+  constexpr int64_t width = panel_width<Wide<T>>;
+  parallel_for(n, width, [=](int64_t column, int64_t end) {
+    for (; column < end; column += width) pack_panel<T>(depth, n, b, column, panels + column * depth);
+  });
+}
+
+template <class W> W* grown(std::vector<W>& scratch, int64_t elements) {
+  scratch.resize(std::max(scratch.size(), static_cast<size_t>(elements)));
+  return scratch.data();
+}
+
+// n numbers to compute with: float and double where they lie, bf16 as floats in the scratch memory.
+template <class T> const Wide<T>* wide(const T* x, int64_t n, std::vector<Wide<T>>& scratch) {
+  if constexpr (std::is_same_v<T, Wide<T>>)
+    return x;
+  else
+    return std::copy_n(x, n, grown(scratch, n)) - n;
+}
+
+// y = f(z), and slope = f'(z) where it is wanted, for n elements; y may be z.
+template <class T> void bend(Activation f, int64_t n, const Wide<T>* z, T* y, T* slope) {
+  with_activation(f, [=]<class F>(F) {
+    if (!slope) return write_each(0, n, y, false, [=](int64_t i) { return F::value(z[i]); });
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const Wide<T> at = z[i];
+      store(y[i], F::value(at));
+      store(slope[i], F::slope(at));
+    }
+  });
+}
+
+// This thread's memory, which lasts.
+template <class W> struct Scratch {
+  std::vector<W> in, out, panels;
+  static Scratch& mine() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+};
+
+// All that the backward pass reads and writes; see linear_kernels.h.
+template <class T> struct BackwardPass {
+  using W = Wide<T>;
+
+  LinearSize size;
+  const T *dy, *x;
+  T *slope, *dx;
+  bool add_dx;
+  const W* weight;  // in panels
+
+  // dz = dy slope for n elements from `at` on, in the slope's place; it is dy itself where there is no slope.
+  const T* bent_back(int64_t at, int64_t n) const {
+    if (!slope) return dy + at;
+    T* dz = slope + at;
+    const T* from = dy + at;
+    write_each(0, n, dz, false, [=](int64_t i) { return W(from[i]) * W(dz[i]); });
+    return dz;
+  }
+
+  void add_bias_gradient(int64_t rows, const W* dz, W* sum) const {
+    for (int64_t i = 0; i < rows; ++i)
+      write_each(0, size.out, sum, true, [row = dz + i * size.out](int64_t j) { return row[j]; });
+  }
+
+  void input_gradient(int64_t row, int64_t rows, const W* dz) const {
+    T* to = dx + row * size.in;
+    const auto multiply = [&](W* target, bool add) {
+      panel_gemm<W>(rows, size.in, size.out, {dz, size.out, 1}, weight, {add ? target : nullptr, size.in},
+                    {target, size.in});
+    };
+    if constexpr (std::is_same_v<T, W>) {
+      multiply(to, add_dx);
+    } else {
+      W* product = grown(Scratch<W>::mine().out, rows * size.in);
+      multiply(product, false);
+      write_each(0, rows * size.in, to, add_dx, [=](int64_t i) { return product[i]; });
+    }
+  }
+
+  // sum [outs, in] = (the first time) or += dz^T x for some rows of x and of dz [rows, outs], whose rows are
+  // `stride` apart.
+  void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
+                       W* sum) const {
+    const int64_t in = size.in;
+    W* panels = grown(Scratch<W>::mine().panels, packed_elements<W>(rows, in));
+    for (int64_t j = 0; j < in; j += panel_width<W>)
+      pack_panel<T>(rows, in, {x + row * in, in, 1}, j, panels + j * rows);
+    panel_gemm<W>(outs, in, rows, {dz, 1, stride}, panels, {first ? nullptr : sum, in}, {sum, in});
+  }
+
+  // Rows [begin, end), tile by tile, and their sums, written. Either sum may be null.
+  void group(int64_t begin, int64_t end, W* dweight_sum, W* dbias_sum) const {
+    if (dbias_sum) std::fill_n(dbias_sum, size.out, W(0));
+    const int64_t step = rows_a_tile(end - begin);
+    for (int64_t row = begin; row < end; row += step) {
+      const int64_t rows = std::min(step, end - row), n = rows * size.out;
+      const W* dz = wide(bent_back(row * size.out, n), n, Scratch<W>::mine().in);
+      if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
+      if (dx) input_gradient(row, rows, dz);
+      if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
+    }
+  }
+
+  // The same for outputs [begin, end) of dweight alone, over all rows, once dz is there: for weights so large
+  // that a sum a group would take too much memory.
+  void slab(int64_t begin, int64_t end, W* dweight_sum) const {
+    const int64_t outs = end - begin, step = rows_a_tile(size.rows);
+    for (int64_t row = 0; row < size.rows; row += step) {
+      const int64_t rows = std::min(step, size.rows - row);
+      const T* dz = (slope ? slope : dy) + row * size.out + begin;
+      if constexpr (std::is_same_v<T, W>) {
+        weight_gradient(row, rows, dz, size.out, outs, row == 0, dweight_sum);
+      } else {
+        W* dz_slab = grown(Scratch<W>::mine().in, rows * outs);
+        for (int64_t i = 0; i < rows; ++i) std::copy_n(dz + i * size.out, outs, dz_slab + i * outs);
+        weight_gradient(row, rows, dz_slab, outs, outs, row == 0, dweight_sum);
+      }
+    }
+  }
+};
+
+// to = the sum over the groups, in their order, written or added. sums [groups, n]
+template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, T* to, bool add) {
+  parallel_write(n, to, add, [=](int64_t i) {
+    Wide<T> sum = sums[i];
+    for (int64_t g = 1; g < groups; ++g) sum += sums[g * n + i];
+    return sum;
+  });
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
+                                 Activation f, T* y, T* slope) {
+  using W = Wide<T>;
+  const auto [rows, in, out] = size;
+  const Workspace<W> panels(packed_elements<W>(in, out));
+  pack_panels<T>(in, out, {weight, 1, in}, panels.data());
+  std::vector<W> wide_bias;
+  const W* start = bias ? wide(bias, out, wide_bias) : nullptr;
+  const int64_t tile = rows_a_tile(rows_a_group(rows, block));
+  parallel_for(rows, tile, [=, in = in, out = out, &panels](int64_t begin, int64_t end) {
+    const int64_t n = (end - begin) * out;
+    const W* x_tile = wide(x + begin * in, (end - begin) * in, Scratch<W>::mine().in);
+    T* y_tile = y + begin * out;
+    W* z;
+    if constexpr (std::is_same_v<T, W>)
+      z = y_tile;
+    else
+      z = grown(Scratch<W>::mine().out, n);
+    panel_gemm<W>(end - begin, out, in, {x_tile, in, 1}, panels.data(), {start, 0}, {z, out});
+    if (!std::is_same_v<T, W> || f != Activation::none)
+      bend(f, n, z, y_tile, slope ? slope + begin * out : nullptr);
+  });
+}
+
+template <>
+template <class T>
+void LinearKernels<Cpu>::backward(const LinearSize& size, const T* dy, T* slope, const T* x, const T* weight,
+                                  T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
+                                  bool add_dbias) {
+  using W = Wide<T>;
+  constexpr int64_t most_summed = 1 << 23, slab = 8 * block;
+  const auto [rows, in, out] = size;
+  const int64_t group = rows_a_group(rows, 512), groups = std::max<int64_t>(1, (rows + group - 1) / group);
+  const bool by_groups = groups * out * in <= most_summed;
+  const int64_t sums = by_groups ? groups : 1;
+  const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
+  if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
+  const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0);
+  const BackwardPass<T> pass{size, dy, x, slope, dx, add_dx, panels.data()};
+  const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
+    return of.data() + begin / group * elements;
+  };
+  if (rows == 0) {  // no tile writes the sums
+    if (dweight) std::fill_n(dweight_sums.data(), out * in, W(0));
+    if (dbias) std::fill_n(dbias_sums.data(), out, W(0));
+  }
+  parallel_for(rows, group, [&, in = in, out = out](int64_t begin, int64_t end) {
+    pass.group(begin, end, dweight && by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
+               dbias ? group_of(dbias_sums, begin, out) : nullptr);
+  });
+  if (dweight && !by_groups)
+    parallel_for(out, slab, [&, in = in](int64_t begin, int64_t end) {
+      pass.slab(begin, end, dweight_sums.data() + begin * in);
+    });
+  if (dweight) total(sums, out * in, dweight_sums.data(), dweight, add_dweight);
+  if (dbias) total(groups, out, dbias_sums.data(), dbias, add_dbias);
+}
+
+TESSERA_FOR_FLOATS(LinearKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(LinearKernels<Cpu>::backward)
+
+}  // namespace tessera

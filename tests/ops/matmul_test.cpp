@@ -1,0 +1,129 @@
+#include "engine/ops/matmul.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/gradient_check.h"
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+#include "engine/ops/gemm.h"
+
+using namespace tessera;
+
+TEST_CASE("matmul and linear: gradients, types, twins, threads") {
+  for (const OpCase& c : matmul_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("matmul: known products, operands stored either way") {
+  const Tensor a = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), b = Tensor::from({1, 0, 2, -1, 0, 3}, {3, 2});
+  const std::vector<double> y{5, 7, 14, 13};
+  CHECK(matmul(a, b).values() == y);
+  const Tensor at = Tensor::from({1, 4, 2, 5, 3, 6}, {3, 2}), bt = Tensor::from({1, 2, 0, 0, -1, 3}, {2, 3});
+  CHECK(matmul(at, b, true, false).values() == y);
+  CHECK(matmul(a, bt, false, true).values() == y);
+  CHECK(matmul(at, bt, true, true).values() == y);
+}
+
+TEST_CASE("matmul: leading axes broadcast") {
+  const Tensor a = Tensor::from({1, 2, 3, 4}, {2, 1, 1, 2}), b = Tensor::from({1, 1, 1, -1, 2, 0}, {3, 2, 1});
+  const Tensor y = matmul(a, b);
+  CHECK(y.shape() == Shape{2, 3, 1, 1});
+  CHECK(y.values() == std::vector<double>{3, -1, 2, 7, -1, 6});
+}
+
+TEST_CASE("matmul: empty sums are zero") {
+  CHECK(matmul(Tensor::empty({2, 0}), Tensor::empty({0, 3})).values() == std::vector<double>(6, 0.0));
+  CHECK(matmul(Tensor::empty({0, 2}), Tensor::empty({2, 3})).shape() == Shape{0, 3});
+  const Tensor a = Tensor::from({1, 2}, {1, 2}).require_grad();
+  Tape tape;
+  tape.backward(matmul(a, Tensor::empty({0, 2, 3})), Tensor::empty({0, 1, 3}));
+  CHECK(a.grad().values() == std::vector<double>{0, 0});
+}
+
+TEST_CASE("matmul: the operand that wants no gradient costs none, and the other's is right") {
+  const Tensor a = Tensor::from({1, 2}, {1, 2}).require_grad(), b = Tensor::from({3, 4}, {2, 1});
+  Tape tape;
+  tape.backward(matmul(a, b));
+  CHECK(a.grad().values() == std::vector<double>{3, 4});
+  CHECK(!b.grad().defined());
+}
+
+TEST_CASE("matmul: errors name both shapes") {
+  const auto fails_with = [](const char* text, auto&&... arguments) {
+    CHECK_THROWS_WITH_AS(matmul(arguments...), text, Error);
+  };
+  fails_with("matmul: [2, 3] has 3 columns, [4, 5] has 4 rows", Tensor::empty({2, 3}), Tensor::empty({4, 5}));
+  fails_with("matmul: [2, 3] transposed has 2 columns, [3, 5] transposed has 5 rows", Tensor::empty({2, 3}),
+             Tensor::empty({3, 5}), true, true);
+  fails_with("matmul: [3] and [3, 5] are not both matrices", Tensor::empty({3}), Tensor::empty({3, 5}));
+  fails_with("matmul: [2] and [3] do not broadcast: 2 against 3", Tensor::empty({2, 4, 5}),
+             Tensor::empty({3, 5, 6}));
+  fails_with("matmul: f32 [2, 3] on cpu and f64 [3, 2] on cpu", Tensor::empty({2, 3}),
+             Tensor::empty({3, 2}, DType::f64));
+}
+
+namespace {
+
+// C = 2 op(A) op(B) + C in double, element by element.
+template <class T>
+std::vector<double> by_hand(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Tensor& a,
+                            const Tensor& b, const Tensor& c) {
+  std::vector<double> y = c.values();
+  const T *x = a.data<T>(), *w = b.data<T>();
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t p = 0; p < k; ++p)
+        y[static_cast<size_t>(i * n + j)] += 2.0 * double(Wide<T>(x[trans_a ? p * m + i : i * k + p])) *
+                                             double(Wide<T>(w[trans_b ? j * k + p : p * n + j]));
+  return y;
+}
+
+template <class T> void check_gemm(int64_t m, int64_t n, int64_t k, double tolerance) {
+  for (const bool trans_a : {false, true})
+    for (const bool trans_b : {false, true}) {
+      const Tensor a = random_tensor({m, k}, 1).to(dtype_of<T>), b = random_tensor({k, n}, 2).to(dtype_of<T>);
+      const Tensor c = random_tensor({m, n}, 3).to(dtype_of<T>), one = c.clone(), many = c.clone();
+      const Tensor expected =
+          Tensor::from(by_hand<T>(trans_a, trans_b, m, n, k, a, b, c), {m, n}, DType::f64);
+      const int64_t lda = trans_a ? m : k, ldb = trans_b ? k : n;
+      gemm(trans_a, trans_b, m, n, k, Wide<T>(2), a.data<T>(), lda, b.data<T>(), ldb, Wide<T>(1),
+           one.data<T>(), n);
+      parallel_gemm(trans_a, trans_b, m, n, k, Wide<T>(2), a.data<T>(), lda, b.data<T>(), ldb, Wide<T>(1),
+                    many.data<T>(), n);
+      CAPTURE(name(dtype_of<T>));
+      CAPTURE(m);
+      CAPTURE(trans_a);
+      CAPTURE(trans_b);
+      CHECK(relative_error(one.to(DType::f64), expected) < tolerance);
+      CHECK(relative_error(many.to(DType::f64), expected) < tolerance);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("gemm, parallel_gemm: every transposition, cut along each side") {
+  for (const auto [m, n, k] :
+       {std::array<int64_t, 3>{3, 5, 7}, {700, 40, 90}, {40, 700, 90}, {40, 90, 1100}}) {
+    check_gemm<float>(m, n, k, 1e-5);
+    check_gemm<double>(m, n, k, 1e-13);
+    check_gemm<bf16>(m, n, k, 0.01);
+  }
+}
+
+TEST_CASE("gemm: bf16 into floats keeps the floats' digits") {
+  const bf16 a[]{bf16(1.0f), bf16(0.00390625f)}, b[]{bf16(1.0f), bf16(1.0f)};
+  float c = 0;
+  gemm(false, false, 1, 1, 2, 1.0f, a, 2, b, 1, 0.0f, &c, 1);
+  CHECK(c == 1.00390625f);
+}
+
+TEST_CASE("the GEMM peak is measured and its kernels have a name") {
+  CHECK(blas_kernels().starts_with("OpenBLAS "));
+  CHECK(measure_gemm_peak(DType::f32) > 0.1);
+}
