@@ -158,7 +158,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   const Rows<W> s = work.scores.fit(most, keys), ds = work.ds.fit(most, keys);
   const Rows<W> before = sums.prior ? work.before_prior.fit(most, keys) : Rows<W>{nullptr, 0};
   const Rows<W> dk = work.dk.fit(keys, d), dv = work.dv.fit(keys, d);
-  W* means = work.sums.fit(1, most).data;
+  W *means = work.sums.fit(1, most).data, *shares = work.maxima.fit(1, most).data;
   fill_rows(dk, 0, keys, W(0));
   fill_rows(dv, 0, keys, W(0));
   W dscale = 0;
@@ -170,7 +170,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
     small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
     small_gemm<W>(block.count, vt.row, d, {dy.data, dy.row, 1}, vt, zeros, ds);
     forward_terms(h, block, gate, s, before);
-    softmax_backward(block.count, s, ds, io.lse + i, means);
+    softmax_backward(block.count, s, ds, io.lse + i, means, shares);
     backward_terms(h, block, gate, before, ds, sums);
     // dv += P^T dy, dk += scale ds^T q, dq = scale ds k, dscale += ds . q k^T = (ds k) . q
     small_gemm<W>(keys, dv.row, block.count, {s.data, 1, s.row}, dy, dv, dv);

@@ -135,23 +135,31 @@ template <class W> void exponentials(int64_t rows, Rows<W> s, const W* shifts, W
   }
 }
 
-// P = exp(s - lse) in s's place; ds = P (dP - rowsum(P dP)) in dP's. (rowsum(P dP) = dy . y.) `means` [rows]
-// is room for those sums.
-template <class W> void softmax_backward(int64_t rows, Rows<W> s, Rows<W> ds, const W* lse, W* means) {
+// P = exp(s - lse) in s's place; ds = P (dP - rowsum(P dP)) in dP's. (rowsum(P dP) = dy . y.) P is divided by
+// its sum, which the rounding of s and lse leaves a little off 1: else ds would not sum to 0 over a row, and
+// what sums it over many rows (the learned scale, the prior) would see the difference. `means` and `shares`
+// [rows] are room for those sums.
+template <class W>
+void softmax_backward(int64_t rows, Rows<W> s, Rows<W> ds, const W* lse, W* means, W* shares) {
   for (int64_t r = 0; r < rows; ++r) {
     W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
-    Vector<W> sum{};
+    Vector<W> sum{}, mass{};
     for (int64_t j = 0; j < s.row; j += lanes<W>) {
       const Vector<W> p = exp_of_differences(load_vector(p_row + j) - lse[r]);
       store_vector(p_row + j, p);
       sum += p * load_vector(ds_row + j);
+      mass += p;
     }
-    means[r] = sum_of_lanes<W>(sum);
+    shares[r] = 1 / sum_of_lanes<W>(mass);
+    means[r] = sum_of_lanes<W>(sum) * shares[r];
   }
   for (int64_t r = 0; r < rows; ++r) {
     W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
-    for (int64_t j = 0; j < s.row; j += lanes<W>)
-      store_vector(ds_row + j, load_vector(p_row + j) * (load_vector(ds_row + j) - means[r]));
+    for (int64_t j = 0; j < s.row; j += lanes<W>) {
+      const Vector<W> p = load_vector(p_row + j) * shares[r];
+      store_vector(p_row + j, p);
+      store_vector(ds_row + j, p * (load_vector(ds_row + j) - means[r]));
+    }
   }
 }
 
