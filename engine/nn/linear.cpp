@@ -8,8 +8,9 @@ namespace tessera {
 Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& options) : path(scope.path()) {
   const LinearRule rule = scope.linear_rule();
   const bool own = options.weight_init != nullptr;
+  const Init own_bias = options.bias_init ? options.bias_init : constant(0);
   weight = scope.parameter("weight", {out, in}, own ? options.weight_init : weight_init(rule));
-  if (options.bias) bias = scope.parameter("bias", {out}, own ? constant(0) : bias_init(rule, in));
+  if (options.bias) bias = scope.parameter("bias", {out}, own ? own_bias : bias_init(rule, in));
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation) const {

@@ -11,7 +11,8 @@ namespace tessera {
 struct Linear {
   struct Options {
     bool bias = true;
-    Init weight_init = nullptr;  // null: by the scope's rule, the bias too; else the bias starts at 0
+    Init weight_init = nullptr;  // null: by the scope's rule, the bias too; else the bias starts at 0,
+    Init bias_init = nullptr;    // or as this one says
   };
 
   Linear() = default;

@@ -33,6 +33,7 @@ inline constexpr Op catalog[] = {
     // reduce.h
     {"sum", "y = sum of x over the axes", "dx = dy, stretched over the axes"},
     {"mean", "y = sum of x over the axes / count", "dx = dy / count, stretched over the axes"},
+    {"max", "y = the largest of x along an axis", "dx = dy at the first of the largest, 0 elsewhere"},
     // shape.h
     {"broadcast_to", "y = x, stretched to a shape", "dx = sum of dy over the stretched axes"},
     {"permute", "y = x with its axes in another order", "dx = dy with the order undone"},

@@ -4,6 +4,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/dropout_kernels.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/write.h"
 
 namespace tessera {
@@ -31,6 +32,15 @@ Tensor dropout(const Tensor& x, double p, uint64_t key) {
     run(g.dy(), dx.tensor(), dx.add());
   };
   return record("dropout", y, {x}, backward);
+}
+
+Tensor channel_dropout(const Tensor& x, double p, uint64_t key) {
+  check_probability(p, "channel_dropout");
+  check(x.rank() >= 2, "channel_dropout: ", x.shape(), " has no images and channels");
+  if (p == 0) return x;
+  Shape one_each = x.shape();
+  for (int i = 1; i + 1 < x.rank(); ++i) one_each = one_each.with(i, 1);
+  return multiply(x, dropout(Tensor::full(one_each, 1, x.dtype(), x.device()), p, key));
 }
 
 Tensor drop_path(const Tensor& x, const Tensor& branch, double p, uint64_t key) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 
 namespace tessera {
@@ -10,10 +12,12 @@ struct LossOptions {
   double smoothing = 0;
   // What the sum over rows is divided by; 0 is their number. The parts of a batch give the whole batch's.
   int64_t rows = 0;
+  // Rows of this label have no loss and do not count (pixels of no class); for plain labels alone.
+  std::optional<int64_t> ignore = std::nullopt;
 };
 
 // Cross entropy, the mean over rows of -sum_k t_k log_softmax(x)_k -> []. logits x [..., K]; targets have no
-// gradient. Fails for labels that are not i64 [...] or lie outside 0 .. K-1.
+// gradient. Fails for labels that are not i64 [...] or lie outside 0 .. K-1. 0 where all rows are ignored.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const LossOptions& options = {});
 
 // lam * cross_entropy(logits, labels_a) + (1 - lam) * cross_entropy(logits, labels_b): the loss of Mixup

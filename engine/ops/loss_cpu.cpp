@@ -48,6 +48,7 @@ void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x
   const double sum = parallel_sum<double>(rows, rows_a_chunk(classes), [=](int64_t begin, int64_t end) {
     double part = 0;
     for (int64_t i = begin; i < end; ++i) {
+      if (targets.ignores(i)) continue;
       const T* row = x + i * classes;
       const auto z = log_sum_exp(row, classes);
       max[i] = z.max;
@@ -70,6 +71,7 @@ void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* 
   parallel_rows(rows, classes, [=](int64_t i) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
+    if (targets.ignores(i)) return write_each(0, classes, out, add, [](int64_t) { return W(0); });
     const W m = max[i], l = log_sum[i], total = targets.soft ? soft_sum(targets, i, classes) : W(1);
     const T* soft = targets.soft ? targets.soft + i * classes : nullptr;
     const int64_t a = soft ? -1 : targets.a[i], b = targets.b ? targets.b[i] : -1;
@@ -79,6 +81,18 @@ void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* 
       return factor * (fast_exp(W(row[k]) - m - l) * total - (t + spread));
     });
   });
+}
+
+template <>
+LabelKernels<Cpu>::Census LabelKernels<Cpu>::count(int64_t rows, int64_t classes,
+                                                   std::optional<int64_t> ignore, const int64_t* labels) {
+  Census census{-1, 0};
+  for (int64_t i = 0; i < rows; ++i) {
+    if (ignore && labels[i] == *ignore) continue;
+    ++census.kept;
+    if (census.first_bad < 0 && (labels[i] < 0 || labels[i] >= classes)) census.first_bad = i;
+  }
+  return census;
 }
 
 TESSERA_FOR_FLOATS(CrossEntropyKernels<Cpu>::forward)

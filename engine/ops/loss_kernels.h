@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 
 #include "engine/core/dtype.h"
 
@@ -12,6 +14,17 @@ template <class T> struct Targets {
   const int64_t *a, *b;
   double lam, smoothing;
   const T* soft;
+  int64_t ignore = std::numeric_limits<int64_t>::min();  // the label of rows that have no loss
+
+  bool ignores(int64_t i) const { return a && a[i] == ignore; }
+};
+
+template <class Dev> struct LabelKernels {
+  struct Census {
+    int64_t first_bad;  // neither 0 .. classes-1 nor `ignore`; -1 for none
+    int64_t kept;       // how many are not `ignore`
+  };
+  static Census count(int64_t rows, int64_t classes, std::optional<int64_t> ignore, const int64_t* labels);
 };
 
 // x, dx [rows, classes]; max, log_sum [rows]: log sum_k exp(x_k) of a row is max + log_sum.

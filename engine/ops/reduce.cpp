@@ -107,4 +107,25 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keep) {
   return reduce("mean", x, axes, keep, true);
 }
 
+Tensor max(const Tensor& x, int axis, bool keep) {
+  const Shape kept = folded(x.shape(), {axis}, "max");
+  const int along = x.shape().axis(axis);
+  const int64_t outer = x.shape().elements(0, along), count = x.dim(axis),
+                inner = x.shape().elements(along + 1, x.rank());
+  check(count > 0, "max: axis ", axis, " of ", x.shape(), " has no entry");
+  const Tensor y = Tensor::empty(keep ? kept : x.shape().without(axis), x.dtype(), x.device());
+  const Tensor at = Tensor::empty(kept, DType::i64, x.device());
+  dispatch(x, "max", [&]<class Dev, class T>() {
+    MaxKernels<Dev>::template forward<T>(outer, count, inner, x.data<T>(), y.data<T>(), at.data<int64_t>());
+  });
+  const auto backward = [=](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "max", [&]<class Dev, class T>() {
+      MaxKernels<Dev>::template backward<T>(outer, count, inner, g.dy().data<T>(), at.data<int64_t>(),
+                                            dx.data<T>(), dx.add());
+    });
+  };
+  return record("max", y, {x}, backward);
+}
+
 }  // namespace tessera

@@ -14,4 +14,8 @@ Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keep = false);
 Tensor mean(const Tensor& x);
 Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keep = false);
 
+// The largest entry along an axis, NaN where there is one. Of equal ones the first takes the gradient. Fails
+// for an axis that x has not, or without an entry.
+Tensor max(const Tensor& x, int axis, bool keep = false);
+
 }  // namespace tessera

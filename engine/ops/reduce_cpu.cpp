@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "engine/core/dispatch.h"
@@ -68,6 +69,39 @@ void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, T* y, 
   });
 }
 
+template <>
+template <class T>
+void MaxKernels<Cpu>::forward(int64_t outer, int64_t count, int64_t inner, const T* x, T* y, int64_t* at) {
+  parallel_rows(outer, count * inner, [=](int64_t o) {
+    const T* from = x + o * count * inner;
+    T* best = y + o * inner;
+    int64_t* where = at + o * inner;
+    std::copy_n(from, inner, best);
+    std::fill_n(where, inner, int64_t{0});
+    for (int64_t i = 1; i < count; ++i)
+      for (int64_t j = 0; j < inner; ++j) {
+        const Wide<T> value(from[i * inner + j]), so_far(best[j]);
+        if (value <= so_far || std::isnan(so_far)) continue;  // a NaN is taken, and stays
+        best[j] = from[i * inner + j];
+        where[j] = i;
+      }
+  });
+}
+
+template <>
+template <class T>
+void MaxKernels<Cpu>::backward(int64_t outer, int64_t count, int64_t inner, const T* dy, const int64_t* at,
+                               T* dx, bool add) {
+  using W = Wide<T>;
+  parallel_rows(outer * count, inner, [=](int64_t row) {
+    const int64_t i = row % count, first = row / count * inner;
+    write_each(0, inner, dx + row * inner, add,
+               [=](int64_t j) { return at[first + j] == i ? W(dy[first + j]) : W(0); });
+  });
+}
+
 TESSERA_FOR_FLOATS(ReduceKernels<Cpu>::sum)
+TESSERA_FOR_FLOATS(MaxKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(MaxKernels<Cpu>::backward)
 
 }  // namespace tessera

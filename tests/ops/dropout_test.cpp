@@ -36,6 +36,22 @@ TEST_CASE("dropout: p = 0 is the identity") {
   for (size_t i = 0; i < 5; ++i) CHECK(y[i] == x.values()[i] + f.values()[i]);
 }
 
+TEST_CASE("channel_dropout: drops whole channels of an image") {
+  const int64_t images = 500, channels = 8, n = images * channels;
+  const Tensor x = Tensor::full({images, 3, 2, channels}, 1);
+  const std::vector<double> y = channel_dropout(x, 0.2, 3).values();
+  int64_t dropped = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = i / channels * 6 * channels + i % channels;
+    const double first = y[static_cast<size_t>(at)];
+    CHECK((first == 0 || first == 1.25));
+    for (int64_t pixel = 1; pixel < 6; ++pixel) CHECK(y[static_cast<size_t>(at + pixel * channels)] == first);
+    dropped += first == 0;
+  }
+  CHECK(static_cast<double>(dropped) / static_cast<double>(n) == doctest::Approx(0.2).epsilon(0.1));
+  CHECK(channel_dropout(x, 0, 3).raw() == x.raw());
+}
+
 TEST_CASE("drop_path: drops whole images") {
   const int64_t images = 1000;
   const Tensor y = drop_path(Tensor::full({images, 2, 3}, 1), Tensor::full({images, 2, 3}, 1), 0.5, 11);
@@ -55,6 +71,10 @@ TEST_CASE("drop_path: drops whole images") {
 TEST_CASE("dropout: errors") {
   const Tensor x = Tensor::zeros({2, 3});
   CHECK_THROWS_WITH_AS(dropout(x, 1, 0), "dropout: p 1 is no probability of at least 0 and below 1", Error);
+  CHECK_THROWS_WITH_AS(channel_dropout(x, 1, 0),
+                       "channel_dropout: p 1 is no probability of at least 0 and below 1", Error);
+  CHECK_THROWS_WITH_AS(channel_dropout(Tensor::zeros({3}), 0.5, 0),
+                       "channel_dropout: [3] has no images and channels", Error);
   CHECK_THROWS_WITH_AS(drop_path(x, x, -0.1, 0),
                        "drop_path: p -0.1 is no probability of at least 0 and below 1", Error);
   CHECK_THROWS_WITH_AS(drop_path(x, Tensor::zeros({3, 2}), 0, 0),

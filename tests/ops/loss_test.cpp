@@ -61,6 +61,20 @@ TEST_CASE("loss: the parts of a batch add up to the batch") {
   CHECK(sum == doctest::Approx(cross_entropy(x, labels, {0.1}).item()).epsilon(1e-14));
 }
 
+TEST_CASE("loss: rows of the ignored label neither count nor pull") {
+  Tensor x = Tensor::from({0, std::log(3.0), 7, -7}, {2, 2}, DType::f64).require_grad();
+  Tape tape;
+  const Tensor y = cross_entropy(x, Tensor::from(std::vector<int64_t>{1, 255}, {2}), {.ignore = 255});
+  tape.backward(y);
+  CHECK(y.item() == doctest::Approx(-std::log(0.75)).epsilon(1e-14));
+  CHECK(x.grad().values()[0] == doctest::Approx(0.25));
+  CHECK(x.grad().values()[2] == 0);
+  CHECK(x.grad().values()[3] == 0);
+  CHECK(
+      cross_entropy(x.detach(), Tensor::from(std::vector<int64_t>{255, 255}, {2}), {.ignore = 255}).item() ==
+      0);
+}
+
 TEST_CASE("loss: errors") {
   const Tensor x = Tensor::zeros({2, 3}), good = Tensor::from(std::vector<int64_t>{0, 2}, {2});
   CHECK_THROWS_WITH_AS(cross_entropy(x, Tensor::from(std::vector<int64_t>{0, 3}, {2})),
@@ -75,6 +89,10 @@ TEST_CASE("loss: errors") {
                        "cross_entropy: logits f32 [2, 3] take soft targets alike, not i64 [2]", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, good, {1.5}), "cross_entropy: smoothing 1.5 is not in 0 .. 1", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, good, {0, -1}), "cross_entropy: rows -1 is negative", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, Tensor::from(std::vector<int64_t>{255, 3}, {2}), {.ignore = 255}),
+                       "cross_entropy: label 3 in row 1, logits [2, 3] have the classes 0 to 2", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy_mixed(x, good, good, 0.5, {.ignore = 255}),
+                       "cross_entropy: rows are ignored by plain labels alone", Error);
   CHECK_THROWS_WITH_AS(cross_entropy_mixed(x, good, good, 2), "cross_entropy: lam 2 is not in 0 .. 1", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(Tensor::zeros({0, 3}), Tensor::zeros({0}, DType::i64)),
                        "cross_entropy: logits [0, 3]; at least one row of at least one class is wanted",

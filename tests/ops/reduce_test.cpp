@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <tbb/task_arena.h>
 
+#include <cmath>
+
+#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/error.h"
@@ -48,10 +51,26 @@ TEST_CASE("reduce: several chunks, the same bits on one thread and on many") {
   CHECK(counts.values() == std::vector<double>{3, 3});
 }
 
+TEST_CASE("max: values, and the gradient of equal ones") {
+  using Values = std::vector<double>;
+  Tensor x = Tensor::from({1, 5, 3, 5, 2, 3}, {3, 2}).require_grad();
+  CHECK(max(x, 1).values() == Values{5, 5, 3});
+  CHECK(max(x, 0, true).shape() == Shape{1, 2});
+  Tape tape;
+  const Tensor y = max(x, 0);
+  tape.backward(y, Tensor::from({10, 20}, {2}));
+  CHECK(y.values() == Values{3, 5});
+  CHECK(x.grad().values() == Values{0, 20, 10, 0, 0, 0});
+  CHECK(std::isnan(max(Tensor::from({1, NAN, 3}, {3}), 0).item()));
+  CHECK(max(Tensor::full({70000, 3}, -1), 0).values() == Values{-1, -1, -1});
+}
+
 TEST_CASE("reduce: errors") {
   const Tensor x = Tensor::zeros({2, 3});
   CHECK_THROWS_WITH_AS(sum(x, {2}), "sum: axis 2 of [2, 3], which has 2", Error);
   CHECK_THROWS_WITH_AS(mean(x, {-3}), "mean: axis -3 of [2, 3], which has 2", Error);
   CHECK_THROWS_WITH_AS(sum(x, {1, -1}), "sum: axis -1 of [2, 3] is named twice", Error);
   CHECK_THROWS_WITH_AS(mean(Tensor::zeros({0, 2})), "mean: [0, 2] has no elements", Error);
+  CHECK_THROWS_WITH_AS(max(x, 2), "max: axis 2 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(max(Tensor::zeros({0, 2}), 0), "max: axis 0 of [0, 2] has no entry", Error);
 }

@@ -21,12 +21,15 @@ OpCase::Function plain(const Tensor& targets, double rows) {
 OpCases loss_cases() {
   const Tensor a = Tensor::from(std::vector<int64_t>{1, 0, 3, 2, 2, 4}, {2, 3});
   const Tensor b = Tensor::from(std::vector<int64_t>{1, 2, 0, 4, 3, 3}, {2, 3});
+  const Tensor holes = Tensor::from(std::vector<int64_t>{1, 255, 3, 255, 2, 4}, {2, 3});
   const Tensor x = random_tensor({2, 3, 5}, 1), soft = square(random_tensor({2, 3, 5}, 2));
   std::vector<double> one_hot(30, 0.0), mixed(30, 0.02);  // mixed: smoothing 0.1, lam 0.7
+  std::vector<double> left(30, 0.0);
   for (size_t i = 0; i < 6; ++i) {
     const size_t at_a = i * 5 + static_cast<size_t>(a.integers()[i]),
                  at_b = i * 5 + static_cast<size_t>(b.integers()[i]);
     one_hot[at_a] = 1;
+    if (holes.integers()[i] != 255) left[at_a] = 1;
     mixed[at_a] += 0.9 * 0.7;
     mixed[at_b] += 0.9 * 0.3;
   }
@@ -44,6 +47,13 @@ OpCases loss_cases() {
          return cross_entropy(in[0], a, {0, 24});
        },
        plain(f64(one_hot), 24)},
+      {"cross_entropy",
+       "ignored rows",
+       {x},
+       [=](In in) {
+         return cross_entropy(in[0], holes, {0, 0, 255});
+       },
+       plain(f64(left), 4)},
       {"cross_entropy",
        "mixed and smoothed",
        {x},

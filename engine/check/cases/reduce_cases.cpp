@@ -22,12 +22,24 @@ void append_cases(OpCases& cases, const char* op, Reduce reduce) {
   one("many rows", {90, 3}, {0}, false);
 }
 
+void append_max_cases(OpCases& cases) {
+  const auto one = [&](const char* variant, const Shape& shape, int axis, bool keep) {
+    cases.push_back({"max", variant, {random_tensor(shape, 2)}, [=](std::span<const Tensor> in) {
+                       return max(in[0], axis, keep);
+                     }});
+  };
+  one("last axis", {3, 5, 7}, -1, false);
+  one("first axis", {6, 5, 2}, 0, true);
+  one("middle axis", {3, 5, 4}, 1, false);
+}
+
 }  // namespace
 
 OpCases reduce_cases() {
   OpCases cases;
   append_cases(cases, "sum", sum);
   append_cases(cases, "mean", mean);
+  append_max_cases(cases);
   return cases;
 }
 
