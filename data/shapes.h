@@ -19,7 +19,7 @@ std::vector<std::string> shape_names();
 
 struct ShapePicture {
   Image image;
-  std::vector<uint8_t> mask;  // 1 where the shape shows, 0 elsewhere. [H, W]
+  std::vector<uint8_t> mask;  // 1 where the shape lies, under clutter too; 0 elsewhere. [H, W]
 };
 
 // One picture of class `label`; everything else is drawn from `random`.

@@ -87,10 +87,11 @@ TEST_CASE("normalise: the authors' values") {
       {"normalize.cifar10", {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}}},
       {"normalize.imagenet", imagenet_normalisation},
   };
-  for (const auto& [name, constants] : cases) {
+  for (const auto& dataset : cases) {
+    const std::string name = dataset.first;
     CAPTURE(name);
     std::vector<float> out(3072);
-    Normalise{constants}(image, out.data());
+    Normalise{dataset.second}(image, out.data());
     const float* wanted = file.at(name).data<float>();
     for (size_t i = 0; i < out.size(); ++i) CHECK(out[i] == doctest::Approx(wanted[i]).epsilon(2e-7));
   }

@@ -20,12 +20,13 @@ Image as_image(const Tensor& tensor) {
 TEST_CASE("resize: the bytes of Pillow, up and down, one way and both") {
   const TensorFile file = read_safetensors(std::string(TESSERA_FIXTURES) + "/augment/resize.safetensors");
   int cases = 0;
-  for (const auto& [name, wanted] : file.tensors) {
+  for (const auto& tensor : file.tensors) {
+    const std::string name = tensor.first;
     int height = 0, width = 0, input = 0;
     if (std::sscanf(name.c_str(), "resize_bilinear.%dx%d.%d", &height, &width, &input) != 3) continue;
     CAPTURE(name);
     const Image from = as_image(file.at("input." + std::to_string(input)));
-    CHECK(resize_bilinear(from, height, width) == as_image(wanted));
+    CHECK(resize_bilinear(from, height, width) == as_image(tensor.second));
     ++cases;
   }
   CHECK(cases == 12);

@@ -43,7 +43,7 @@ TEST_CASE("shapes: balanced, the same for a seed on any thread count, other pict
   CHECK(all_pixels(*make_shapes(few(1)).train) != all_pixels(*dataset.train));
 }
 
-TEST_CASE("shapes: the mask is where the shape shows") {
+TEST_CASE("shapes: the mask is where the shape lies") {
   for (int64_t label = 0; label < 10; ++label) {
     CAPTURE(label);
     for (const int size : {16, 32, 64}) {
