@@ -1,6 +1,7 @@
 #include "engine/autograd/tape.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "engine/autograd/accumulate_kernels.h"
 #include "engine/core/dispatch.h"
@@ -11,7 +12,7 @@ namespace {
 
 // The tapes that live on this thread, innermost last; a Pause stands in as null.
 thread_local std::vector<Tape*> living;
-thread_local uint64_t tapes_made = 0;
+std::atomic<uint64_t> tapes_made{0};  // of all threads: a value of one thread's tape is none of another's
 
 void accumulate(const Tensor& sum, const Tensor& addend) {
   dispatch(sum, "accumulate", [&]<class Dev, class T>() {
@@ -82,13 +83,14 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
 }
 
 void Tape::keep(const Tensor& x) {
+  if (x.is_leaf()) return;  // a leaf keeps its gradient itself
   slot_at(x, "keep");
-  slots_[static_cast<size_t>(x.leaf() ? x.leaf()->place.slot : x.place().slot)].keep = true;
+  slots_[static_cast<size_t>(x.place().slot)].keep = true;
 }
 
 Tensor Tape::gradient(const Tensor& x) const {
+  if (x.is_leaf()) return x.grad();
   const Slot& slot = slot_at(x, "gradient");
-  if (slot.leaf) return x.grad();
   check(slot.keep, "tape: the gradient of ", x.shape(), " was not kept; call keep() before backward()");
   return slot.grad.defined() ? slot.grad.reshape(x.shape()) : Tensor();
 }

@@ -9,7 +9,11 @@ namespace tessera {
 
 uint32_t Random::bits() {
   const uint64_t at = state_.position++;
-  return philox(state_.seed, at / 4, state_.stream)[at % 4];
+  if (at / 4 != block_number_) {
+    block_number_ = at / 4;
+    block_ = philox(state_.seed, block_number_, state_.stream);
+  }
+  return block_[at % 4];
 }
 
 uint64_t Random::bits64() {

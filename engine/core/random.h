@@ -15,7 +15,8 @@ TESSERA_HD inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter,
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c0, p1 = uint64_t{0xCD9E8D57u} * c2;
-    const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0,
+                   n2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
     c1 = static_cast<uint32_t>(p1);
     c3 = static_cast<uint32_t>(p0);
     c0 = n0;
@@ -40,13 +41,13 @@ class Random {
   explicit Random(uint64_t seed, uint64_t stream = 0) : state_{seed, stream, 0} {}
   explicit Random(const State& state) : state_(state) {}
 
-  uint32_t bits();                                    // 32 random bits
-  uint64_t bits64();                                  // 64
-  double uniform();                                   // in [0, 1), 53 bits
-  double uniform(double low, double high);            // in [low, high)
-  int64_t below(int64_t n);                           // 0 .. n-1, unbiased; n > 0
-  double normal();                                    // mean 0, deviation 1
-  double truncated_normal(double low, double high);   // normal, redrawn until inside [low, high]
+  uint32_t bits();                                   // 32 random bits
+  uint64_t bits64();                                 // 64
+  double uniform();                                  // in [0, 1), 53 bits
+  double uniform(double low, double high);           // in [low, high)
+  int64_t below(int64_t n);                          // 0 .. n-1, unbiased; n > 0
+  double normal();                                   // mean 0, deviation 1
+  double truncated_normal(double low, double high);  // normal, redrawn until inside [low, high]
   bool chance(double probability) { return uniform() < probability; }
 
   // An independent stream with the same seed; the same tag gives the same stream whatever was drawn here.
@@ -56,6 +57,8 @@ class Random {
 
  private:
   State state_;
+  std::array<uint32_t, 4> block_{};  // the words around the last position
+  uint64_t block_number_ = ~uint64_t{0};
 };
 
 }  // namespace tessera

@@ -9,10 +9,21 @@ namespace tessera {
 
 Shape::Shape(std::span<const int64_t> sizes) {
   check(sizes.size() <= max_rank, "shape: ", sizes.size(), " axes, at most ", max_rank, " are supported");
-  for (const int64_t size : sizes) {
-    check(size >= 0, "shape: axis ", rank_, " has the size ", size, ", sizes are not negative");
-    sizes_[static_cast<size_t>(rank_++)] = size;
+  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+  rank_ = static_cast<int>(sizes.size());
+  checked();
+}
+
+const Shape& Shape::checked() const {
+  constexpr int64_t most = int64_t{1} << 59;  // elements of eight bytes
+  int64_t product = std::count(begin(), end(), 0) > 0 ? 0 : 1;
+  for (int i = 0; i < rank_; ++i) {
+    const int64_t size = sizes_[static_cast<size_t>(i)];
+    check(size >= 0, "shape: axis ", i, " has the size ", size, ", sizes are not negative");
+    check(product == 0 || product <= most / size, "shape: ", *this, " has too many elements");
+    product *= size;
   }
+  return *this;
 }
 
 int Shape::axis(int i) const {
@@ -32,7 +43,7 @@ int64_t Shape::elements(int first, int last) const {
 Shape Shape::with(int i, int64_t size) const {
   Shape changed = *this;
   changed.sizes_[static_cast<size_t>(axis(i))] = size;
-  return changed;
+  return changed.checked();
 }
 
 Shape Shape::without(int i) const {
@@ -50,7 +61,7 @@ Shape Shape::inserted(int i, int64_t size) const {
   std::copy_backward(begin() + at, end(), changed.sizes_.begin() + rank_ + 1);
   changed.sizes_[static_cast<size_t>(at)] = size;
   ++changed.rank_;
-  return changed;
+  return changed.checked();
 }
 
 bool Shape::operator==(const Shape& other) const {

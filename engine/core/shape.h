@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-// The sizes of a tensor's axes, outermost first; at most 8 axes. [] is a scalar of one element.
+// The sizes of a tensor's axes, outermost first; at most 8 axes. [] is a scalar of one element. Sizes are not
+// negative, and their product counts memory: a shape that breaks this cannot be made.
 class Shape {
  public:
   static constexpr int max_rank = 8;
@@ -39,6 +40,8 @@ class Shape {
   std::string text() const;  // "[32, 65, 192]"
 
  private:
+  const Shape& checked() const;  // itself; fails where a size or their product is out of range
+
   std::array<int64_t, max_rank> sizes_{};
   int rank_ = 0;
 };

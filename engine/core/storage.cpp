@@ -23,14 +23,16 @@ class Pool {
 
   void* take(size_t bytes) {
     std::lock_guard lock(mutex_);
+    void* block = nullptr;
+    if (const auto fit = waiting_.find(bytes); fit != waiting_.end()) {
+      block = fit->second;
+      waiting_.erase(fit);
+    } else {
+      block = ask_system(bytes);
+    }
     stats_.in_use += bytes;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
-    if (const auto fit = waiting_.find(bytes); fit != waiting_.end()) {
-      void* block = fit->second;
-      waiting_.erase(fit);
-      return block;
-    }
-    return ask_system(bytes);
+    return block;
   }
 
   void give(void* block, size_t bytes) {
@@ -61,12 +63,7 @@ class Pool {
       block = allocate(bytes);
     } catch (const Error&) {
       release_all();  // other sizes may hold what is missing
-      try {
-        block = allocate(bytes);
-      } catch (const Error&) {
-        stats_.in_use -= bytes;
-        throw;
-      }
+      block = allocate(bytes);
     }
     stats_.reserved += bytes;
     ++stats_.system_allocations;
