@@ -40,7 +40,9 @@ Json compare(const std::string& file, DType dtype, double tolerance) {
                 {"tolerance", tolerance},
                 {"verdict", agrees ? "ok" : "past the tolerance"}});
   } catch (const Error& error) {
-    row.update({{"verdict", "not compared"}, {"message", error.what()}});
+    const std::string what = error.what();
+    const bool names_file = what.find(file) != std::string::npos;
+    row.update({{"verdict", "not compared"}, {"message", names_file ? what : file + ": " + what}});
   }
   return row;
 }

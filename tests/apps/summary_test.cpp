@@ -1,0 +1,65 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/apps/program.h"
+
+using namespace tessera;
+
+TEST_CASE("tessera summary: every module once, and what they add up to") {
+  const Said said = tessera_program("summary sl-vit --image-size 64 --classes 200 --json");
+  REQUIRE(said.code == 0);
+  const nlohmann::json summary = said.json();
+  int64_t parameters = 0, macs = 0;
+  std::set<std::string> names;
+  for (const auto& row : summary.at("layers")) {
+    parameters += row.at("parameters").get<int64_t>();
+    macs += row.at("macs").get<int64_t>();
+    CHECK(names.insert(row.at("name")).second);
+  }
+  for (const auto& model : tessera_program("models --image-size 64 --classes 200 --json").json())
+    if (model.at("name") == "sl-vit") {
+      CHECK(parameters == model.at("parameters"));
+      CHECK(macs == model.at("macs"));
+    }
+  CHECK(summary.at("total").at("parameters") == parameters);
+  CHECK(summary.at("total").at("macs") == macs);
+  CHECK(names.contains("blocks.8.attn.qkv"));
+  CHECK(names.contains("head"));
+  CHECK(summary.at("layers").back().at("output") == nlohmann::json({1, 200}));
+}
+
+TEST_CASE("tessera summary: of a config and of a checkpoint") {
+  const Said said = tessera_program("summary " + fixture("sl-vit"));
+  CHECK(said.code == 0);
+  CHECK(said.out.find("blocks.1.mlp.fc2") != std::string::npos);
+  CHECK(said.out.find("total") != std::string::npos);
+
+  const TemporaryFolder folder;
+  const nlohmann::json config =
+      tessera_program("summary " + fixture("sl-vit") + " --json").json().at("model");
+  put(folder / "model.json", config.dump());
+  put(folder / "run.json", nlohmann::json{{"model", config}, {"epochs", 3}}.dump());
+  for (const char* name : {"model.json", "run.json"})
+    CHECK(tessera_program("summary " + (folder / name).string()).out == said.out);
+}
+
+TEST_CASE("tessera summary: what it refuses") {
+  const TemporaryFolder folder;
+  put(folder / "broken.json", "{\"arch\": ");
+  put(folder / "other.json", "{\"epochs\": 3}");
+  struct {
+    std::string arguments, complaint;
+  } cases[] = {
+      {"sl-vitt", "did you mean 'sl-vit'?"},         {"none.json", "none.json"},
+      {(folder / "broken.json").string(), "line 1"}, {(folder / "other.json").string(), "no \"arch\""},
+      {"sl-vit --image-size 30", "multiple of 8"},   {fixture("sl-vit") + " --classes 10", "leave it out"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.arguments);
+    const Said said = tessera_program("summary " + each.arguments);
+    CAPTURE(said.err);
+    CHECK(said.code == 2);
+    CHECK(said.complains_of(each.complaint));
+  }
+}
