@@ -71,18 +71,17 @@ Tensors run_model(const Json& config, const Tensors& stored, const std::string& 
   return computed;
 }
 
-// A part, its output weighed by the file's `grad_output`.
+// A part's outputs, and its gradients where one output is weighed by the file's `grad_output`.
 Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, DType dtype) {
   const Part part = build_part(config, dtype);
   part.parameters.load(parameters_of(stored), path);
-  const auto given = stored.find("input");
+  Tensors inputs = inputs_of(stored, dtype);
   Tensor input;
-  if (given != stored.end()) input = given->second.to(dtype).clone().require_grad();
+  if (inputs.contains("input")) input = inputs["input"] = inputs["input"].clone().require_grad();
   Tape tape;
-  const Tensor output = part.output(input);
-  Tensors computed{{part.output_name, output}};
-  if (output.place().tape == 0) return computed;  // a decay of the distance alone has no gradient
-  tape.backward(output, needed(stored, "grad_output", path).to(dtype));
+  Tensors computed = part.outputs(inputs);
+  if (part.weighed.empty()) return computed;
+  tape.backward(computed.at(part.weighed), needed(stored, "grad_output", path).to(dtype));
   if (input.defined()) computed["grad_input"] = input.grad();
   collect_gradients(part.parameters, computed);
   return computed;
@@ -130,8 +129,9 @@ Parity compare(const Tensors& computed, const Tensors& stored, DType dtype, cons
 
 // What the file holds beyond inputs must have been computed: a forgotten gradient must not pass.
 void check_complete(const Tensors& computed, const Tensors& stored, const std::string& path) {
-  static const std::set<std::string> inputs{"input", "target", "grad_output", "aux_target",
-                                            "box",   "t",      "y",           "noise"};
+  static const std::set<std::string> inputs{"input",     "target", "grad_output", "aux_target",
+                                            "box",       "t",      "y",           "noise",
+                                            "predicted", "values", "crop",        "indices"};
   for (const auto& [name, tensor] : stored)
     check(computed.contains(name) || inputs.contains(name) || name.starts_with(parameter_prefix), path,
           ": holds '", name, "', which the engine does not compute for a fixture of this kind");

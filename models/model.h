@@ -9,10 +9,22 @@
 #include "engine/io/json.h"
 #include "engine/nn/parameters.h"
 #include "engine/nn/pass.h"
+#include "engine/ops/loss.h"
 
 namespace tessera {
 
 using TensorMap = std::map<std::string, Tensor>;
+
+// The tensor of that name; fails, naming it, where there is none.
+const Tensor& entry(const TensorMap& tensors, const std::string& name);
+
+// What a training step goes down, [], and the logits that it came from.
+struct TrainingLoss {
+  Tensor loss, logits;
+};
+
+// The loss of a classifier's logits [B, K] by whichever targets are given (see Model::training_loss).
+Tensor classifier_loss(const Tensor& logits, const TensorMap& inputs, const LossOptions& options);
 
 // A model of any architecture, as a trainer sees it.
 struct Model {
@@ -20,9 +32,17 @@ struct Model {
   Parameters parameters;  // all of its weights and buffers
   // Images [B, C, H, W] -> logits [B, K].
   std::function<Tensor(const Tensor& images, Pass& pass)> logits;
+  // One pass through all that the model owns, an auxiliary head too: what its cost is counted on.
+  std::function<void(const Tensor& images, Pass& pass)> forward_all;
   // Everything that a fixture of this model compares, by name, "loss" among it, from the file's inputs
   // ("input" and what else it holds). A classifier's: logits, and the mean cross entropy of "target".
   std::function<TensorMap(const TensorMap& inputs, Pass& pass)> evaluate;
+  // The loss of a batch, or of a part of one (options.rows: images of the whole), from its "input" [B, C, H,
+  // W] and its targets, which for a classifier are
+  //   "target"                        i64 [B], or soft [B, K]
+  //   "target", "target_b", "lam"     i64 [B] both and [], for Mixup and CutMix
+  // and for other networks what their headers say, beside "target". What it draws comes from the pass.
+  std::function<TrainingLoss(const TensorMap& inputs, const LossOptions& options, Pass& pass)> training_loss;
 
   int64_t image_size() const;
   int64_t in_channels() const;

@@ -4,7 +4,11 @@
 
 #include "engine/core/error.h"
 #include "models/cait.h"
+#include "models/efficientnet.h"
+#include "models/lvvit.h"
 #include "models/pit.h"
+#include "models/resnet.h"
+#include "models/segment.h"
 #include "models/swin.h"
 #include "models/t2t.h"
 #include "models/vit.h"
@@ -22,11 +26,15 @@ struct Family {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
+      {{"resnet56", "resnet110"}, resnet_preset, 1},
+      {{"efficientnet-b0"}, efficientnet_preset, 1},
       {{"vit", "t-vit", "m-vit", "l-vit", "s-vit", "sl-vit"}, vit_preset, 8},
       {{"pit", "s-pit", "l-pit", "sl-pit", "sl-pit-spool"}, pit_preset, 16},
       {{"swin", "s-swin", "l-swin", "sl-swin", "sl-swin-spool"}, swin_preset, 16},
       {{"cait", "s-cait", "l-cait", "sl-cait"}, cait_preset, 8},
       {{"t2t", "s-t2t", "l-t2t", "sl-t2t"}, t2t_preset, 1},
+      {{"lvvit-s", "sp-vit-t", "sp-vit-s", "sp-vit-m", "sp-vit-l"}, lvvit_preset, 1},
+      {{"lvvit-s-seg", "sp-vit-s-seg"}, segment_preset, 1},
   };
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/dropout.h"
+#include "engine/ops/elementwise.h"
 
 namespace tessera {
 
@@ -18,8 +19,11 @@ Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention,
 
 Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
   const Inside here(path);
-  const Tensor attended = residual(x, attn(norm1(x), omega), drop_path, pass);
-  return residual(attended, mlp(norm2(attended)), drop_path, pass);
+  const auto scaled = [&](const Tensor& branch) {
+    return branch_scale == 1 ? branch : scale(branch, branch_scale);
+  };
+  const Tensor attended = residual(x, scaled(attn(norm1(x), omega)), drop_path, pass);
+  return residual(attended, scaled(mlp(norm2(attended))), drop_path, pass);
 }
 
 std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule) {

@@ -11,7 +11,7 @@
 namespace tessera {
 
 // A pre-norm transformer block, its branches dropped per image in training (stochastic depth):
-//   x = x + Attention(LN(x));  x = x + MLP(LN(x))
+//   x = x + c Attention(LN(x));  x = x + c MLP(LN(x)),  c = branch_scale
 struct Block {
   Block() = default;
   Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t prefix,
@@ -25,6 +25,7 @@ struct Block {
   LayerNorm norm2;
   Mlp mlp;
   double drop_path = 0;
+  double branch_scale = 1;  // LV-ViT's 1 / skip_lam
   std::string path;
 };
 

@@ -28,7 +28,22 @@ const char* const known[] = {"vit",
                              "decay-content-rows",
                              "decay-distance",
                              "decay-fixed",
-                             "decay-fixed-rows"};
+                             "decay-fixed-rows",
+                             "resnet",
+                             "resnet-train",
+                             "efficientnet",
+                             "efficientnet-train",
+                             "lvvit",
+                             "lvvit-dense",
+                             "sp-vit",
+                             "sp-vit-dense",
+                             "sp-vit-layer",
+                             "sp-vit-shared",
+                             "segment",
+                             "segment-train",
+                             "resize-pos-embed",
+                             "segmentation-scores",
+                             "token-targets"};
 
 // A copy of a fixture with one tensor changed.
 std::filesystem::path changed(const std::string& name, const std::string& tensor, double factor) {

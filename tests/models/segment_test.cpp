@@ -1,0 +1,112 @@
+#include "models/segment.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/presets.h"
+#include "tests/models/training.h"
+
+using namespace tessera;
+
+namespace {
+
+Json small() {
+  return {
+      {"arch", "segment"},
+      {"image_size", 16},
+      {"num_classes", 3},
+      {"backbone",
+       {{"arch", "lvvit"},
+        {"image_size", 224},
+        {"num_classes", 0},
+        {"dim", 8},
+        {"depth", 4},
+        {"tokenizer", {{"kind", "conv_stem"}, {"patch_size", 8}, {"channels", 4}}},
+        {"attention", {{"heads", 2}}}}},
+      {"decoder", {{"kind", "upernet"}, {"out_blocks", {3, 0, 1, 2}}, {"top_channels", 9}, {"channels", 6}}},
+      {"aux", {{"level", 1}, {"channels", 4}}}};
+}
+
+TensorMap labelled() {
+  std::vector<int64_t> target;
+  for (int64_t i = 0; i < 4 * 256; ++i) target.push_back(i % 7 == 0 ? 255 : (i / 64 + i / 8 % 2) % 3);
+  return {{"input", random_images({4, 3, 16, 16})}, {"target", Tensor::from(target, {4, 16, 16})}};
+}
+
+}  // namespace
+
+TEST_CASE("segment: logits of every pixel; the auxiliary head runs in training alone") {
+  const Model model = build(small());
+  Pass pass;
+  CHECK(model.logits(random_images({2, 3, 16, 16}), pass).shape() == Shape{2, 3, 16, 16});
+  const auto ran = [&](auto&& run) {
+    bool aux = false;
+    const Observer observer([&](const Event&) { aux = aux || Inside::path().starts_with("aux"); });
+    run();
+    return aux;
+  };
+  CHECK_FALSE(ran([&] { model.logits(random_images({1, 3, 16, 16}), pass); }));
+  CHECK(ran([&] { model.training_loss(labelled(), {}, pass); }));
+  CHECK(ran([&] { model.forward_all(random_images({1, 3, 16, 16}), pass); }));
+}
+
+TEST_CASE("segment: the loss falls; the parts of a batch weigh by their images") {
+  const Model model = build(small());
+  const auto loss = [&](int64_t rows) {
+    Pass pass{.training = true, .drop = false};
+    return model.training_loss(labelled(), {.rows = rows}, pass).loss.item();
+  };
+  CHECK(loss(8) == doctest::Approx(loss(0) / 2));
+  const std::vector<double> values = losses(model, labelled(), 30, 1e-2);
+  CHECK(values.back() < 0.8 * values.front());
+}
+
+TEST_CASE("segment: dropout of channels draws from the pass") {
+  const Model model = build(small());
+  const auto loss = [&](uint64_t seed) {
+    Pass pass{true, Random(seed)};
+    return model.training_loss(labelled(), {}, pass).loss.item();
+  };
+  CHECK(loss(1) == loss(1));
+  CHECK(loss(1) != loss(2));
+}
+
+TEST_CASE("segment: a transposed convolution paints each pixel's square") {
+  Parameters parameters;
+  const Segmenter::UpUnit up(Scope(parameters, 0), 1, 2);
+  up.weight.copy_from(Tensor::from({1, 2, 3, 4}, {1, 1, 2, 2}));
+  const Tensor x = Tensor::from({1, 10}, {1, 1, 2, 1});
+  const std::vector<double> y = up(x, Pass{}).values();  // the norm divides by sqrt(1 + eps)
+  const std::vector<double> expected{1, 2, 10, 20, 3, 4, 30, 40};
+  for (size_t i = 0; i < 8; ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+}
+
+TEST_CASE("segment: refusals") {
+  const auto says = [](const char* object, const char* key, const Json& value, const std::string& part) {
+    Json config = small();
+    config[object][key] = value;
+    const std::string said = refusal(config);
+    CAPTURE(said);
+    CHECK(said.find(part) != std::string::npos);
+  };
+  says("backbone", "num_classes", 3, "an lvvit with num_classes 0");
+  says("backbone", "arch", "vit", "an lvvit with num_classes 0");
+  says("decoder", "kind", "unet", "upernet");
+  says("decoder", "out_blocks", {0, 1, 2}, "four blocks");
+  says("decoder", "out_blocks", {0, 1, 1, 2}, "four blocks");
+  says("decoder", "out_blocks", {0, 1, 2, 4}, "names block 4, the backbone has 0 to 3");
+  says("aux", "level", 3, "level");
+  Json config = small();
+  config["num_classes"] = 256;  // 255 would be a class
+  CHECK(refusal(config).find("num_classes") != std::string::npos);
+}
+
+TEST_CASE("segment: presets cost what SIZES.md says") {
+  const Cost plain = cost_of(preset("lvvit-s-seg", 512, 150)),
+             prior = cost_of(preset("sp-vit-s-seg", 512, 150));
+  CHECK(std::round(static_cast<double>(plain.parameters) / 1e3) == 44452);
+  CHECK(std::round(static_cast<double>(plain.macs) / 1e6) == 113554);
+  CHECK(std::round(static_cast<double>(prior.parameters) / 1e3) == 44535);
+  CHECK(std::round(static_cast<double>(prior.macs) / 1e6) == 113611);
+}
