@@ -28,12 +28,16 @@ constexpr Column gemm_columns[] = {
 ExitCode bench_gemm(bool json) {
   Json rows = Json::array();
   for (const DType dtype : {DType::f32, DType::f64}) {
-    const double gflops = measure_gemm_peak(dtype);
-    rows.push_back({{"dtype", name(dtype)},
-                    {"threads", threads()},
-                    {"gflops", gflops},
-                    {"gflops_per_thread", gflops / threads()},
-                    {"kernels", blas_kernels()}});
+    const GemmPeak peak = measure_gemm_peaks(dtype);
+    const auto add = [&](double gflops, const std::string& kernels) {
+      rows.push_back({{"dtype", name(dtype)},
+                      {"threads", threads()},
+                      {"gflops", gflops},
+                      {"gflops_per_thread", gflops / threads()},
+                      {"kernels", kernels}});
+    };
+    add(peak.blas, blas_kernels());
+    add(peak.linear, "Tessera's linear");
   }
   print_rows(gemm_columns, rows, json);
   return ExitCode::done;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/autograd/tape.h"
-#include "engine/ops/loss.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/clip.h"
 #include "engine/optim/sgd.h"
@@ -12,6 +11,12 @@
 namespace tessera {
 
 namespace {
+
+// Whether the model has batch norms, whose statistics are of the images that go through together.
+bool norms_by_batch(const Parameters& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Parameter& p) { return p.name.ends_with("running_mean"); });
+}
 
 constexpr const char* not_finite_hint =
     "; the weights are as before the step. Try a lower learning rate, a longer warm-up or clip";
@@ -26,7 +31,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const P
 }
 
 TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options)
-    : model_(model), optimizer_(optimizer), options_(options) {}
+    : model_(model), optimizer_(optimizer), options_(options) {
+  if (norms_by_batch(model.parameters)) options_.micro_batch = 0;
+}
 
 StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, double lr, Pass& pass) {
   const int64_t rows = images.dim(0), micro = options_.micro_batch > 0 ? options_.micro_batch : rows;
@@ -36,10 +43,11 @@ StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, dou
     const int64_t count = std::min(micro, rows - first);
     const Tensor its_labels = labels.rows(first, count);
     Tape tape;
-    const Tensor logits = model_.logits(images.rows(first, count), pass);
-    const Tensor loss = cross_entropy(logits, its_labels, {.smoothing = options_.smoothing, .rows = rows});
+    const auto [loss, logits] =
+        model_.training_loss({{"input", images.rows(first, count)}, {"target", its_labels}},
+                             {.smoothing = options_.smoothing, .rows = rows}, pass);
     result.loss += loss.item();
-    result.correct += count_correct(logits, its_labels);
+    if (logits.rank() == 2) result.correct += count_correct(logits, its_labels);
     check(std::isfinite(result.loss), "the loss is ", result.loss, not_finite_hint);
     tape.backward(loss);
   }

@@ -13,14 +13,15 @@ namespace tessera {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
 
 struct StepOptions {
-  int64_t micro_batch = 32;  // images that go forward and backward at once; 0: the whole batch
-  double clip = 0;           // the largest norm of the whole gradient; 0: any
-  double smoothing = 0;      // of the labels
+  // Images that go forward and backward at once; 0: the whole batch, as always where there is a batch norm.
+  int64_t micro_batch = 32;
+  double clip = 0;       // the largest norm of the whole gradient; 0: any
+  double smoothing = 0;  // of the labels
 };
 
 struct StepResult {
-  double loss = 0;           // mean over the batch
-  int64_t correct = 0;       // images whose largest logit is their label's
+  double loss = 0;      // mean over the batch
+  int64_t correct = 0;  // images whose largest logit is their label's; 0 for a model that gives no classes
   double gradient_norm = 0;  // of all parameters together, before clipping
 };
 

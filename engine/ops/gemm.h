@@ -21,11 +21,17 @@ template <class T>
 void parallel_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> alpha, const T* a,
                    int64_t lda, const T* b, int64_t ldb, Wide<T> beta, T* c, int64_t ldc);
 
-// What multiplies: "OpenBLAS SkylakeX".
+// OpenBLAS and the kernels that it has chosen, or OPENBLAS_CORETYPE for it: "OpenBLAS SkylakeX".
 std::string blas_kernels();
 
-// GFLOP/s of gemm() on square matrices with all threads at once, each on matrices of its own: the best of a
-// second's repeats. f64, or f32 for any other type.
+// GFLOP/s with all threads at once, the best of half a second's repeats, in f64, or f32 for any other type:
+// of gemm() on square matrices, each thread on its own; and of linear's own kernel on one tall product.
+struct GemmPeak {
+  double blas = 0, linear = 0;
+};
+GemmPeak measure_gemm_peaks(DType dtype);
+
+// The larger of the two: the machine's peak, whatever kernels OpenBLAS was told to use.
 double measure_gemm_peak(DType dtype);
 
 }  // namespace tessera
