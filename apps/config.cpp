@@ -70,10 +70,13 @@ Json read_model(Fields& f, const Json& otherwise) {
   const Json* model = f.find("model");
   if (!model) return otherwise;
   if (model->is_string()) return {{"preset", *model}};
-  if (!model->is_object() || (model->contains("preset") && model->contains("arch")))
+  const auto names = [&](const char* key) { return model->is_object() && model->contains(key); };
+  const char* key = names("arch") ? "arch" : "preset";
+  const bool clear = !names(key) || model->at(key).is_string();
+  if (!model->is_object() || (names("preset") && names("arch")) || !clear)
     f.fail_at("model", "is a preset's name, an object with \"preset\" and what differs from it, or a whole ",
               "config with \"arch\"");
-  if (model->contains("preset") || model->contains("arch")) return *model;
+  if (names(key)) return *model;
   Json changed = otherwise;
   changed.update(*model);
   return changed;
@@ -201,7 +204,6 @@ Json resolve_model(const Json& model, const Dataset& dataset) {
   const int64_t image_size = dataset.image_shape[1];
   Json config = model;
   if (model.contains("preset")) {
-    check(model.at("preset").is_string(), "model: preset is ", model.at("preset").dump(), ", wanted a name");
     config = preset(model.at("preset").get<std::string>(), image_size, dataset.classes());
     Json patch = model;
     patch.erase("preset");

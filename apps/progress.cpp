@@ -46,34 +46,40 @@ std::string clock_text(double seconds) {
 
 Progress::Progress() : terminal_(isatty(STDOUT_FILENO) == 1) {}
 
-Progress::~Progress() { erase(); }
+Progress::~Progress() { clear(); }
 
-void Progress::erase() {
+void Progress::clear() {
   if (drawn_) fmt::print("\r\033[K");
   drawn_ = false;
 }
 
-void Progress::show(const Status& status, bool last) {
+bool Progress::is_due(Clock::duration between) {
   const Clock::time_point now = Clock::now();
-  const bool due =
-      shown_ == Clock::time_point{} || last ||
-      now - shown_ >= (terminal_ ? Clock::duration(between_draws) : Clock::duration(between_lines));
-  if (!due) return;
+  if (shown_ != Clock::time_point{} && now - shown_ < between) return false;
   shown_ = now;
-  if (!terminal_) {
-    fmt::print("{}\n", describe(status, 0));
-  } else {
-    const size_t width = terminal_width() - 1;
-    std::string line = describe(status, 20);
-    if (line.size() > width) line = describe(status, 0);
-    fmt::print("\r\033[K{}", line.substr(0, width));
-    drawn_ = true;
-  }
+  return true;
+}
+
+void Progress::draw(const std::string& line) {
+  fmt::print("\r\033[K{}", line.substr(0, terminal_width() - 1));
   std::fflush(stdout);
+  drawn_ = true;
+}
+
+void Progress::show(const Status& status, bool last) {
+  const Clock::duration between = terminal_ ? Clock::duration(between_draws) : Clock::duration(between_lines);
+  if (!is_due(between) && !last) return;
+  if (!terminal_) return note(describe(status, 0));
+  const std::string line = describe(status, 20);
+  draw(line.size() < terminal_width() ? line : describe(status, 0));
+}
+
+void Progress::show(const std::string& text) {
+  if (terminal_ && is_due(between_draws)) draw(text);
 }
 
 void Progress::note(const std::string& line) {
-  erase();
+  clear();
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }

@@ -24,13 +24,18 @@ class Progress {
   ~Progress();
 
   void show(const Status& status, bool last);
-  // A line of its own, above the live one.
+  // The same for other work, on a terminal only.
+  void show(const std::string& text);
+  // A line of its own, in place of the live one.
   void note(const std::string& line);
+  // Takes the live line away.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void erase();
+  bool is_due(Clock::duration between);
+  void draw(const std::string& line);
 
   bool terminal_;
   bool drawn_ = false;

@@ -20,22 +20,27 @@ Json read_recipe(const std::string& name_or_file) {
        did_you_mean(name_or_file, names));
 }
 
+void set_key(Json& config, std::string_view path, const Json& value, const std::string& option) {
+  Json* at = &config;
+  for (size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) {
+    const std::string key(path.substr(0, dot));
+    const bool model = at == &config && key == "model";
+    at = &(*at)[key];
+    if (model && at->is_string()) *at = Json{{"preset", *at}};
+    check(at->is_null() || at->is_object(), option, ": ", key, " is ", at->dump(),
+          ", not an object with keys");
+  }
+  (*at)[std::string(path)] = value;
+}
+
 void set_key(Json& config, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   check(equals != std::string::npos && equals > 0, "--set '", assignment,
         "': wanted key=value, as in optimizer.lr=0.001");
-  Json* at = &config;
-  std::string_view path = std::string_view(assignment).substr(0, equals);
-  for (size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) {
-    const bool preset_name = at == &config && path.substr(0, dot) == "model";
-    at = &(*at)[std::string(path.substr(0, dot))];
-    if (preset_name && at->is_string()) *at = Json{{"preset", *at}};
-    check(at->is_null() || at->is_object(), "--set '", assignment, "': ", path.substr(0, dot), " is ",
-          at->dump(), ", not an object with keys");
-  }
   const std::string text = assignment.substr(equals + 1);
   const Json value = Json::parse(text, nullptr, false);
-  (*at)[std::string(path)] = value.is_discarded() ? Json(text) : value;
+  set_key(config, std::string_view(assignment).substr(0, equals), value.is_discarded() ? Json(text) : value,
+          "--set " + assignment);
 }
 
 }  // namespace tessera

@@ -55,13 +55,13 @@ StopAfter parse_stop(const std::string& text) {
 // A preset's name takes the place of the recipe's, whose own changes stay; a file's config takes all.
 void set_model(Json& document, const std::string& model) {
   const bool changes_preset =
-      document.contains("model") && document["model"].is_object() && document["model"].contains("preset");
+      document.contains("model") && document["model"].is_object() && !document["model"].contains("arch");
   if (model.ends_with(".json"))
     document["model"] = read_json(model);
   else if (changes_preset)
     document["model"]["preset"] = model;
   else
-    document["model"] = {{"preset", model}};
+    document["model"] = model;
 }
 
 TrainConfig config_of(const Options& options) {
@@ -71,13 +71,16 @@ TrainConfig config_of(const Options& options) {
   check(document.is_object(), where, ": is ", document.type_name(),
         ", wanted an object with the keys of a config.json");
   if (options.given("--model")) set_model(document, options.model);
-  if (options.given("--dataset")) document["data"]["name"] = options.dataset;
-  if (options.given("--data")) document["data"]["dir"] = options.data;
-  if (options.given("--image-size")) document["data"]["image_size"] = options.image_size;
-  if (options.given("--epochs")) document["epochs"] = options.epochs;
-  if (options.given("--batch")) document["batch"] = options.batch;
-  if (options.given("--lr")) document["optimizer"]["lr"] = options.lr;
-  if (options.given("--seed")) document["seed"] = options.seed;
+  const auto set = [&](const std::string& option, const char* key, const Json& value) {
+    if (options.given(option)) set_key(document, key, value, option);
+  };
+  set("--dataset", "data.name", options.dataset);
+  set("--data", "data.dir", options.data);
+  set("--image-size", "data.image_size", options.image_size);
+  set("--epochs", "epochs", options.epochs);
+  set("--batch", "batch", options.batch);
+  set("--lr", "optimizer.lr", options.lr);
+  set("--seed", "seed", options.seed);
   for (const std::string& assignment : options.assignments) set_key(document, assignment);
   return read_train_config(document, where);
 }
@@ -91,14 +94,18 @@ void check_dataset_is_named(const TrainConfig& config) {
         recipes, ")");
 }
 
+std::string model_name(const TrainConfig& config) {
+  return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
+}
+
 std::string base_name(const Options& options, const TrainConfig& config) {
   if (options.given("--recipe")) return fs::path(options.recipe).stem().string();
-  return config.model.value("preset", config.model.value("arch", "model")) + "-" + config.data.name;
+  return model_name(config) + "-" + config.data.name;
 }
 
 void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
                const RunFolder& folder) {
-  fmt::print("model  {}, {} parameters\n", config.model.value("preset", config.model.value("arch", "")),
+  fmt::print("model  {}, {} parameters\n", model_name(config),
              as_metric(trainer.model().parameters.trainable_count()));
   fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
              config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
@@ -109,16 +116,18 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
   std::fflush(stdout);
 }
 
-std::string eval_command(const RunFolder& folder, const DataConfig& data) {
-  return "tessera eval " + folder.path().string() + (data.dir.empty() ? "" : " --data " + data.dir);
-}
-
-void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder) {
+void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder,
+                  const Options& options) {
   const Position& at = trainer.position();
+  const std::string run = folder.path().string();
   fmt::print("\nDone: best top-1 {:.2f} % (epoch {}), last {:.2f} %. The run folder is {}\n",
-             100 * at.best_top1, at.best_epoch, 100 * at.last_top1, folder.path().string());
-  fmt::print("Next:\n  {}\n  tessera predict {} IMAGE... --overlay overlays\n",
-             eval_command(folder, config.data), folder.path().string());
+             100 * at.best_top1, at.best_epoch, 100 * at.last_top1, run);
+  fmt::print("Next:\n  tessera eval {}{}\n", run,
+             config.data.dir.empty() ? "" : " --data " + config.data.dir);
+  fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
+  if (options.given("--recipe") && !options.given("--model"))
+    fmt::print("  tessera train --recipe {} --model vit{}   (a plain ViT, to compare)\n", options.recipe,
+               config.data.dir.empty() ? "" : " --data " + config.data.dir);
 }
 
 ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& folder) {
@@ -143,7 +152,7 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, c
     folder.event("failed", {{"why", error.what()}});
     throw;
   }
-  say_finished(trainer, config, folder);
+  say_finished(trainer, config, folder, options);
   return ExitCode::done;
 }
 

@@ -89,6 +89,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   began_ = saved_ = Clock::now();
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
+      progress_.clear();
       save_state(folder);
       return Interrupt::signal() != 0 ? Ending::interrupted : Ending::stopped;
     }
@@ -164,7 +165,10 @@ bool Trainer::finish_epoch(RunFolder& folder) {
 
 std::optional<Evaluation> Trainer::evaluate_now() {
   const Clock::time_point began = Clock::now();
-  const auto go_on = [](int64_t) { return Interrupt::signal() == 0; };
+  const auto go_on = [this](int64_t images) {
+    progress_.show(fmt::format("epoch {}/{}  evaluating, {} images", at_.epoch + 1, epochs(), images));
+    return Interrupt::signal() == 0;
+  };
   const auto evaluation = evaluate(model_, *validation_, {config_.micro_batch, device_, go_on});
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);

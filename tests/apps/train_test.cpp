@@ -1,18 +1,20 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "tests/apps/running.h"
 
 using namespace tessera;
 
 namespace {
 
-// 5 epochs of 6 steps of a model that takes moments, with all that a state must hold: drop path and an
-// average.
+// 3 epochs of 6 steps that take moments, with all that a state must hold: drop path and an average.
 const std::string tiny =
     " --dataset shapes --image-size 16 --model sl-vit --epochs 3 --batch 16 --seed 5"
     " --set data.train_images=96 --set data.validation_images=40 --set model.dim=16 --set model.depth=2"
     " --set 'model.attention={\"heads\":2,\"head_dim\":8}' --set model.drop_path=0.2 --set ema=0.9"
-    " --set schedule.warmup_epochs=1 --set micro_batch=8";
+    " --set schedule.warmup_epochs=1 --set micro_batch=8 --set checkpoint.every_steps=1";
 
 Said train(const TemporaryFolder& folder, const std::string& run, const std::string& more = "") {
   return tessera_program("train --out " + (folder / run).string() + tiny + " " + more);
@@ -111,6 +113,19 @@ TEST_CASE("a run that is broken off anywhere ends with the same bytes") {
     CHECK(resume(folder, "parts").code == 0);
     put(folder / "parts" / "state.safetensors",
         state);  // as if the files since had not been followed by a state
+    CHECK(resume(folder, "parts").code == 0);
+  }
+  SUBCASE("killed at any moment") {
+    std::vector<std::string> words{"train"};
+    std::istringstream given("--out " + (folder / "parts").string() + tiny);
+    for (std::string word; given >> word;) {
+      std::erase(word, '\'');  // the shell's
+      words.push_back(word);
+    }
+    const Running program(folder, words);
+    CHECK(program.says("epoch 2/3"));
+    program.send(SIGKILL);
+    program.wait();
     CHECK(resume(folder, "parts").code == 0);
   }
   SUBCASE("killed before the first state") {
