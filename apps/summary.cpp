@@ -106,7 +106,7 @@ Json layers_of(const Json& config) {
   const Tape tape;  // so that what a backward pass would read stays in memory
   const Observer observer([&](const Event& event) { layers.ran(event); });
   Pass pass;
-  model.logits(image, pass);
+  model.forward_all(image, pass);
   layers.forward_is_over();
   for (const Parameter& parameter : model.parameters) layers.owns(parameter);
   return layers.json();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/lvvit.h"
+#include "models/segment_inference.h"
 
 namespace tessera {
 
@@ -24,8 +25,6 @@ namespace tessera {
 // training_loss: "target" i64 [B, H, W], 255 for pixels of no class. The pixels of a part of a batch count as
 // its images do.
 struct Segmenter {
-  static constexpr int64_t no_class = 255;
-
   Segmenter(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K, H, W]

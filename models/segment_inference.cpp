@@ -15,8 +15,6 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t no_class = 255;
-
 // `before` and `after` entries of zeros around an axis.
 Tensor pad(const Tensor& x, int axis, int64_t before, int64_t after) {
   const auto zeros = [&](int64_t n) { return Tensor::zeros(x.shape().with(axis, n), x.dtype(), x.device()); };
@@ -32,12 +30,6 @@ Tensor coverage(const std::vector<int64_t>& starts, int64_t length, int64_t crop
   for (const int64_t start : starts)
     for (int64_t i = start; i < start + crop; ++i) ++count[static_cast<size_t>(i)];
   return Tensor::from(count, {length}, like.dtype()).to(like.device());
-}
-
-Tensor mirrored(const Tensor& maps) {
-  std::vector<int64_t> order;
-  for (int64_t i = maps.dim(3); i-- > 0;) order.push_back(i);
-  return take(maps, 3, Tensor::from(order, {maps.dim(3)}));
 }
 
 }  // namespace
@@ -78,13 +70,14 @@ Tensor segment_probabilities(const CropSegmenter& segmenter, const std::vector<T
   Tensor total;
   double runs = 0;
   for (const Tensor& images : scaled)
-    for (const bool flip : {false, true}) {
-      if (flip && !flips) continue;
-      const Tensor logits = permute(slide(segmenter, flip ? mirrored(images) : images, stride), {0, 2, 3, 1});
+    for (const bool turned : {false, true}) {
+      if (turned && !flips) continue;
+      const Tensor logits =
+          permute(slide(segmenter, turned ? flip(images, 3) : images, stride), {0, 2, 3, 1});
       const Tensor sized =
           resample(logits, bilinear_taps(logits.dim(1), height), bilinear_taps(logits.dim(2), width));
       const Tensor p = permute(softmax(sized), {0, 3, 1, 2});
-      total = total.defined() ? add(total, flip ? mirrored(p) : p) : p;
+      total = total.defined() ? add(total, turned ? flip(p, 3) : p) : p;
       ++runs;
     }
   return scale(total, 1 / runs);

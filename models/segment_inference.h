@@ -9,6 +9,9 @@ namespace tessera {
 
 // Segmenting images of any size with a network of a fixed one, and judging the result.
 
+// The label of pixels that belong to no class.
+inline constexpr int64_t no_class = 255;
+
 // A segmenter of square crops, [B, C, crop, crop] -> [B, K, crop, crop].
 struct CropSegmenter {
   std::function<Tensor(const Tensor& images)> logits;
@@ -30,7 +33,7 @@ Tensor segment_probabilities(const CropSegmenter& segmenter, const std::vector<T
 // The class of the largest score of each pixel, the first of equals: [B, K, H, W] -> i64 [B, H, W].
 Tensor largest_class(const Tensor& scores);
 
-// What was predicted for the pixels of each class, over as many images as are added. Pixels labelled 255 do
+// What was predicted for the pixels of each class, over as many images as are added. Pixels of no_class do
 // not count.
 class SegmentationCounts {
  public:

@@ -1,5 +1,7 @@
 #include "engine/ops/take.h"
 
+#include <vector>
+
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
@@ -31,6 +33,12 @@ Tensor take(const Tensor& x, int axis, const Tensor& index) {
     });
   };
   return record("take", y, {x}, backward);
+}
+
+Tensor flip(const Tensor& x, int axis) {
+  std::vector<int64_t> order;
+  for (int64_t i = x.dim(axis); i-- > 0;) order.push_back(i);
+  return take(x, axis, Tensor::from(order, {x.dim(axis)}));
 }
 
 }  // namespace tessera

@@ -9,4 +9,7 @@ namespace tessera {
 // an index outside the axis, naming it.
 Tensor take(const Tensor& x, int axis, const Tensor& index);
 
+// The entries of an axis from the last to the first.
+Tensor flip(const Tensor& x, int axis);
+
 }  // namespace tessera

@@ -30,13 +30,6 @@ Tensor one_hot(const Tensor& labels, const Tensor& logits) {
 
 Tensor mixed(const Tensor& a, const Tensor& b, double lam) { return add(scale(a, lam), scale(b, 1 - lam)); }
 
-// Entries n-1 .. 0.
-Tensor mirrored(int64_t n) {
-  std::vector<int64_t> order;
-  for (int64_t i = n; i-- > 0;) order.push_back(i);
-  return Tensor::from(order, {n});
-}
-
 // Row k: the share of each of `size` entries in cell k, of `cells` between the fractions start and stop.
 std::vector<std::vector<double>> shares(double start, double stop, int64_t size, int64_t cells) {
   const double first = start * static_cast<double>(size) - 0.5;
@@ -144,7 +137,7 @@ Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTarg
   if (box) {
     const int64_t area = (box->bottom - box->top) * (box->right - box->left);
     const double lam = 1 - static_cast<double>(area) / static_cast<double>(grid.height * grid.width);
-    images = mixed(images, take(images, 0, mirrored(images.dim(0))), lam);
+    images = mixed(images, flip(images, 0), lam);
   }
   LossOptions of_patches = options;
   of_patches.rows *= aux.dim(1);

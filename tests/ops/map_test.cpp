@@ -27,6 +27,8 @@ TEST_CASE("take puts entries in another order and refuses those that are not the
   };
   CHECK(take(x, 1, index({2, 0})).values() == std::vector<double>{3, 1, 6, 4});
   CHECK(take(x, 0, index({1, 1})).values() == std::vector<double>{4, 5, 6, 4, 5, 6});
+  CHECK(flip(x, 1).values() == std::vector<double>{3, 2, 1, 6, 5, 4});
+  CHECK(flip(x, 0).values() == std::vector<double>{4, 5, 6, 1, 2, 3});
   CHECK_THROWS_WITH_AS(take(x, 1, index({0, 3})), "take: index 3 of axis 1 of [2, 3], which has 0 to 2",
                        Error);
   CHECK_THROWS_AS(take(x, 1, index({-1})), Error);
