@@ -23,11 +23,19 @@ AttentionOptions read_attention(Fields fields, int64_t dim) {
   return o;
 }
 
+Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms) {
+  return PlainAttention::active() ? attention_plain(qkv, heads, terms) : attention(qkv, heads, terms);
+}
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {
+  return PlainAttention::active() ? attention_plain(q, k, v, heads, terms) : attention(q, k, v, heads, terms);
+}
+
 Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o, Grid its_grid,
                      int64_t its_prefix)
     : options(o), grid(its_grid), prefix(its_prefix), path(scope.path()) {
   const int64_t inner = o.heads * o.head_dim;
-  qkv = Linear(scope / "qkv", dim, 3 * inner, {.bias = o.qkv_bias});
+  qkv = Linear(scope / "qkv", dim, 3 * inner, {.bias = o.qkv_bias, .weight_init = o.qkv_init});
   proj = Linear(scope / "proj", inner, dim);
   if (o.learned_scale)
     scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
@@ -41,26 +49,37 @@ Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o,
   decay = Decay(scope / "gate", o.decay, dim, o.heads);
 }
 
-ScoreTerms Attention::terms(const Tensor& x, const Tensor& omega) const {
+ScoreTerms Attention::terms_of_pairs(Grid part) const {
   ScoreTerms terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(options.head_dim));
   terms.learned_scale = scale;
-  terms.prior = prior ? (*prior)() : omega;
-  if (relative_position_bias_table.defined())
-    terms.bias = spread(relative_position_bias_table, offset_index(grid, prefix, -1), x.dim(1), 0.0);
-  terms.grid = grid;
+  if (prior) terms.prior = (*prior)(part);
+  if (relative_position_bias_table.defined()) {
+    const Tensor table = offsets_within(relative_position_bias_table, grid, part);
+    terms.bias = spread(table, offset_index(part, prefix, -1), prefix + part.height * part.width, 0.0);
+  }
+  terms.grid = part;
   terms.prefix = prefix;
-  decay.apply(x, terms);
   terms.mask_diagonal = options.mask_diagonal;
+  return terms;
+}
+
+ScoreTerms Attention::terms(const Tensor& x, const Tensor& omega) const {
+  ScoreTerms terms = terms_of_pairs(grid);
+  if (!prior) terms.prior = omega;
+  decay.apply(x, terms);
+  return terms;
+}
+
+ScoreTerms Attention::terms(const Tensor& x, Lines lines) const {
+  ScoreTerms terms = terms_of_pairs(line_grid(grid, lines));
+  decay.apply(x, terms);
+  if (terms.gates.defined()) terms.gates = by_line(terms.gates, grid, lines);
   return terms;
 }
 
 Tensor Attention::operator()(const Tensor& x, const Tensor& omega, const Tensor& mask) const {
   const Inside here(path);
-  const auto attend =
-      PlainAttention::active()
-          ? static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention_plain)
-          : static_cast<Tensor (*)(const Tensor&, int64_t, const ScoreTerms&)>(attention);
   ScoreTerms terms = this->terms(x, omega);
   terms.mask = mask;
   return proj(attend(qkv(x), options.heads, terms));

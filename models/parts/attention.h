@@ -6,6 +6,7 @@
 #include "engine/nn/linear.h"
 #include "engine/ops/attention.h"
 #include "models/parts/decay.h"
+#include "models/parts/lines.h"
 #include "models/parts/prior.h"
 
 namespace tessera {
@@ -20,6 +21,7 @@ struct AttentionOptions {
   bool relative_bias = false;  // Swin's table, over the whole grid
   PriorOptions prior;          // SP-SA
   DecayOptions decay;          // RMT, SDT
+  Init qkv_init = nullptr;     // of qkv's weight; null: by the scope's rule
 };
 
 AttentionOptions read_attention(Fields fields, int64_t dim);
@@ -39,6 +41,10 @@ class PlainAttention {
   bool outer_;
 };
 
+// attention (engine/ops/attention.h), or attention_plain while a PlainAttention lives.
+Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms);
+
 // Multi-head self-attention with its score terms (reference/attention.py), for tokens on `grid` after
 // `prefix` others (the class token).
 struct Attention {
@@ -51,6 +57,8 @@ struct Attention {
 
   // Everything that is done to the scores, for the tokens x.
   ScoreTerms terms(const Tensor& x, const Tensor& omega) const;
+  // The same within each line of the grid, whose tokens are all of x: those entries of every term.
+  ScoreTerms terms(const Tensor& x, Lines lines) const;
 
   AttentionOptions options;
   Grid grid;
@@ -61,6 +69,10 @@ struct Attention {
   std::optional<SpatialPrior> prior;
   Decay decay;
   std::string path;
+
+ private:
+  // What is not computed from the tokens, for the pairs of the grid or of a part of it, one of its lines.
+  ScoreTerms terms_of_pairs(Grid part) const;
 };
 
 }  // namespace tessera

@@ -9,16 +9,26 @@ namespace tessera {
 
 namespace {
 
-// -log(gamma_n) of RMT's rates.
-std::vector<double> rmt_slopes(int64_t heads, double initial, double range) {
-  std::vector<double> slopes;
+// f(e_n) for each head of RMT's rates gamma_n = 1 - 2^-e_n.
+template <class F> std::vector<double> of_rates(int64_t heads, double initial, double range, F f) {
+  std::vector<double> values;
   for (int64_t n = 0; n < heads; ++n) {
     const double exponent = initial + range * static_cast<double>(n) / static_cast<double>(heads);
     check(exponent > 0, "attention.decay: initial ", initial, " and range ", range, " give head ", n,
           " the exponent ", exponent, "; gamma = 1 - 2^-exponent needs a positive one");
-    slopes.push_back(-std::log(1.0 - std::exp2(-exponent)));
+    values.push_back(f(exponent));
   }
-  return slopes;
+  return values;
+}
+
+Linear make_gate(const Scope& scope, const DecayOptions& o, int64_t dim, int64_t heads) {
+  if (!o.rmt_start) return Linear(scope, dim, heads, {.weight_init = truncated_normal(0.02)});
+  const std::vector<double> start =  // log(gamma / (1 - gamma))
+      of_rates(heads, o.initial, o.range, [](double exponent) { return std::log(std::exp2(exponent) - 1); });
+  return Linear(scope, dim, heads,
+                {.weight_init = constant(0), .bias_init = [start](const Tensor& bias, Random&) {
+                   bias.copy_from(Tensor::from(start, bias.shape(), bias.dtype()).to(bias.device()));
+                 }});
 }
 
 }  // namespace
@@ -27,14 +37,15 @@ DecayOptions read_decay(Fields fields) {
   using Kind = DecayOptions::Kind;
   DecayOptions o;
   const std::string kind = fields.choice("kind", {"fixed", "distance", "content"});
-  if (kind == "fixed") {
-    o.kind = Kind::fixed;
+  o.kind = kind == "fixed" ? Kind::fixed : kind == "distance" ? Kind::distance : Kind::content;
+  if (o.kind != Kind::fixed) o.alpha = fields.get("alpha", o.alpha);
+  if (o.kind == Kind::content) {
+    o.use_distance = fields.get("distance", true);
+    o.rmt_start = fields.choice("start", {"zero", "rmt"}, "zero") == "rmt";
+  }
+  if (o.kind == Kind::fixed || o.rmt_start) {
     o.initial = fields.get("initial", o.initial);
     o.range = fields.get("range", o.range);
-  } else {
-    o.kind = kind == "distance" ? Kind::distance : Kind::content;
-    o.alpha = fields.get("alpha", o.alpha);
-    if (o.kind == Kind::content) o.use_distance = fields.get("distance", true);
   }
   fields.done();
   return o;
@@ -44,9 +55,11 @@ Decay::Decay(const Scope& scope, const DecayOptions& its_options, int64_t dim, i
     : options(its_options) {
   using Kind = DecayOptions::Kind;
   if (options.kind == Kind::content)
-    gate = Linear(scope, dim, heads, {.bias = true, .weight_init = truncated_normal(0.02)});
+    gate = make_gate(scope, options, dim, heads);
   else if (options.kind == Kind::fixed)
-    slopes = Tensor::from(rmt_slopes(heads, options.initial, options.range), {heads}, scope.dtype());
+    slopes = Tensor::from(of_rates(heads, options.initial, options.range,
+                                   [](double exponent) { return -std::log(1 - std::exp2(-exponent)); }),
+                          {heads}, scope.dtype());
   else if (options.kind == Kind::distance)
     slopes = Tensor::full({heads}, options.alpha, scope.dtype());
   if (slopes.defined()) slopes = slopes.to(scope.device());

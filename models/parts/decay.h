@@ -21,6 +21,7 @@ struct DecayOptions {
   double initial = 2, range = 4;  // fixed
   double alpha = 1;               // distance, content
   bool use_distance = true;       // content
+  bool rmt_start = false;  // content: the gates start at RMT's rates, as `initial` and `range` have them
 };
 
 // The config's "attention.decay" object.
@@ -29,6 +30,8 @@ DecayOptions read_decay(Fields fields);
 struct Decay {
   Decay() = default;
   // A content decay makes `weight` [heads, dim] and `bias` [heads] in `scope`, which the names call `gate`.
+  // They start at N(0, 0.02^2) and 0; or, to start as the fixed decay (alpha 1), at 0 and the bias for which
+  // sigmoid(bias_n) = gamma_n.
   Decay(const Scope& scope, const DecayOptions& options, int64_t dim, int64_t heads);
 
   // Fills in the decay's part of `terms` for the tokens x [B, N, D], the input of the layer's q, k and v.

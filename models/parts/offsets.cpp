@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/ops/shape.h"
+#include "engine/ops/take.h"
 
 namespace tessera {
 
@@ -27,6 +28,15 @@ Tensor offsets(Grid grid, DType dtype, Device device) {
       pairs.push_back(static_cast<double>(dy));
     }
   return Tensor::from(pairs, {static_cast<int64_t>(pairs.size()) / 2, 2}, dtype).to(device);
+}
+
+Tensor offsets_within(const Tensor& table, Grid grid, Grid part) {
+  if (part == grid) return table;
+  std::vector<int64_t> rows;
+  for (int64_t dy = 1 - part.height; dy < part.height; ++dy)
+    for (int64_t dx = 1 - part.width; dx < part.width; ++dx)
+      rows.push_back((dy + grid.height - 1) * (2 * grid.width - 1) + dx + grid.width - 1);
+  return take(table, 0, Tensor::from(rows, {static_cast<int64_t>(rows.size())}));
 }
 
 Tensor spread(const Tensor& table, const Tensor& index, int64_t tokens, double fill) {

@@ -20,14 +20,14 @@ SpatialPrior::SpatialPrior(const Scope& scope, int64_t its_heads, int64_t its_hi
   fc2_bias = fc2.parameter("bias", {heads}, constant(1));
 }
 
-Tensor SpatialPrior::operator()() const {
+Tensor SpatialPrior::operator()(Grid part) const {
   const Inside here(path);
-  const Tensor steps = offsets(grid, fc1_weight.dtype(), fc1_weight.device());         // [T, 2]
+  const Tensor steps = offsets(part, fc1_weight.dtype(), fc1_weight.device());         // [T, 2]
   const Tensor features = linear(steps, fc1_weight, fc1_bias, Activation::relu);       // [T, H * hidden]
   const Tensor weighed = multiply(features.reshape({-1, heads, hidden}), fc2_weight);  // [T, H, hidden]
   const Tensor table = add(sum(weighed, {-1}), fc2_bias);                              // [T, H]
-  const int64_t tokens = prefix + grid.height * grid.width;
-  return spread(table, offset_index(grid, prefix, 1), tokens, 1.0);
+  const int64_t tokens = prefix + part.height * part.width;
+  return spread(table, offset_index(part, prefix, 1), tokens, 1.0);
 }
 
 PriorOptions read_prior(Fields fields) {

@@ -16,7 +16,9 @@ struct SpatialPrior {
   SpatialPrior() = default;
   SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Grid grid, int64_t prefix);
 
-  Tensor operator()() const;  // [heads, N, N]
+  Tensor operator()() const { return (*this)(grid); }  // [heads, N, N]
+  // The same for a part of the grid, one of its rows or columns, say: the factors of the pairs there.
+  Tensor operator()(Grid part) const;
 
   Tensor fc1_weight, fc1_bias;  // [heads * hidden, 2], [heads * hidden]
   Tensor fc2_weight, fc2_bias;  // [heads, hidden], [heads]

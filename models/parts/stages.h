@@ -12,6 +12,9 @@ namespace tessera {
 // after `path`, for a list of another length.
 Json stage_options(const Json& options, size_t i, size_t stages, const std::string& path);
 
+// The same for the config's "attention" object: a list inside of its decay is taken by stage too.
+Json staged_attention_options(const Json& attention, size_t i, size_t stages);
+
 // The config's "attention" object for every stage, `dims` being their widths.
 std::vector<AttentionOptions> read_staged_attention(Fields& fields, const std::vector<int64_t>& dims);
 
