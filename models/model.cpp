@@ -7,10 +7,12 @@
 #include "engine/core/dispatch.h"
 #include "engine/ops/loss.h"
 #include "models/cait.h"
+#include "models/dit.h"
 #include "models/efficientnet.h"
 #include "models/lvvit.h"
 #include "models/pit.h"
 #include "models/resnet.h"
+#include "models/rmt.h"
 #include "models/segment.h"
 #include "models/swin.h"
 #include "models/t2t.h"
@@ -48,6 +50,12 @@ template <class Net> void make(Model& model, const Scope& scope) {
       return {classifier_loss(logits, inputs, options), logits};
     }
   };
+  if constexpr (requires(const Tensor& labels, const SampleOptions& options, Pass& pass) {
+                  net->sample(labels, options, pass);
+                })
+    model.sample = [net](const Tensor& labels, const SampleOptions& options, Pass& pass) {
+      return net->sample(labels, options, pass);
+    };
 }
 
 const std::map<std::string, Maker>& makers() {
@@ -59,7 +67,10 @@ const std::map<std::string, Maker>& makers() {
                                                   {"resnet", make<ResNet>},
                                                   {"efficientnet", make<EfficientNet>},
                                                   {"lvvit", make<LvVit>},
-                                                  {"segment", make<Segmenter>}};
+                                                  {"segment", make<Segmenter>},
+                                                  {"rmt", make<RMT>},
+                                                  {"sdt", make<RMT>},
+                                                  {"dit", make<DiT>}};
   return known;
 }
 

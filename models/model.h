@@ -13,6 +13,7 @@
 
 namespace tessera {
 
+struct SampleOptions;  // models/diffusion.h
 using TensorMap = std::map<std::string, Tensor>;
 
 // The tensor of that name; fails, naming it, where there is none.
@@ -43,6 +44,10 @@ struct Model {
   //   "target", "target_b", "lam"     i64 [B] both and [], for Mixup and CutMix
   // and for other networks what their headers say, beside "target". What it draws comes from the pass.
   std::function<TrainingLoss(const TensorMap& inputs, const LossOptions& options, Pass& pass)> training_loss;
+  // A diffusion model's: images [B, C, H, W] of the classes `labels` [B] i64, from noise that the pass draws.
+  // Nothing is recorded. Null for all others, which tells them apart: a diffusion model's logits are what it
+  // answers at time 0 for class 0, [B, C or 2 C, H, W], there to be counted and timed, not to be read.
+  std::function<Tensor(const Tensor& labels, const SampleOptions& options, Pass& pass)> sample;
 
   int64_t image_size() const;
   int64_t in_channels() const;

@@ -4,10 +4,13 @@
 
 #include "engine/core/error.h"
 #include "models/cait.h"
+#include "models/dit.h"
 #include "models/efficientnet.h"
 #include "models/lvvit.h"
 #include "models/pit.h"
 #include "models/resnet.h"
+#include "models/rmt.h"
+#include "models/sdt.h"
 #include "models/segment.h"
 #include "models/swin.h"
 #include "models/t2t.h"
@@ -35,6 +38,9 @@ const std::vector<Family>& families() {
       {{"t2t", "s-t2t", "l-t2t", "sl-t2t"}, t2t_preset, 1},
       {{"lvvit-s", "sp-vit-t", "sp-vit-s", "sp-vit-m", "sp-vit-l"}, lvvit_preset, 1},
       {{"lvvit-s-seg", "sp-vit-s-seg"}, segment_preset, 1},
+      {{"rmt-xt", "rmt-t", "rmt-s", "rmt-b", "rmt-l"}, rmt_preset, 1},
+      {{"sdt-xt", "sdt-h-t", "sdt-h-s", "sdt-h-b"}, sdt_preset, 1},
+      {{"dit-s-2", "dit-s-2-decay", "dit-b-2", "dit-xt", "dit-xt-decay"}, dit_preset, 1},
   };
   return all;
 }

@@ -60,6 +60,13 @@ Init xavier_normal_conv() {
   };
 }
 
+Init xavier_uniform() {
+  return [](const Tensor& parameter, Random& random) {
+    const int64_t fans = fan_in_of(parameter, "xavier_uniform") + parameter.dim(0);
+    uniform(std::sqrt(6.0 / static_cast<double>(fans)))(parameter, random);
+  };
+}
+
 Init he_normal() {
   return [](const Tensor& parameter, Random& random) {
     normal(std::sqrt(2.0 / static_cast<double>(fan_in_of(parameter, "he_normal"))))(parameter, random);
@@ -78,6 +85,8 @@ Init weight_init(LinearRule rule) {
   switch (rule) {
     case LinearRule::xavier:
       return xavier_normal();
+    case LinearRule::xavier_uniform:
+      return xavier_uniform();
     case LinearRule::truncated_normal:
       return truncated_normal(0.02);
     case LinearRule::pytorch:

@@ -20,6 +20,7 @@ Init uniform(double bound);  // in [-bound, bound)
 Init xavier_normal();
 // The same for a convolution's weight [out, in / groups, k, k]: its fan_out is out k k.
 Init xavier_normal_conv();
+Init xavier_uniform();  // with the fans of xavier_normal: uniform in +-sqrt(6 / (fan_in + fan_out))
 // N(0, 2 / fan_in) (He et al., 2015); fan_in is the product of all axes but the first.
 Init he_normal();
 // PyTorch's own: uniform in +-1/sqrt(fan_in). For a bias, the fan_in of its weight is given.
@@ -29,6 +30,7 @@ Init pytorch_uniform(int64_t fan_in);
 // How a model draws its linear layers, by its paper's code.
 enum class LinearRule {
   xavier,            // xavier_normal, bias 0: ViT, PiT, CaiT
+  xavier_uniform,    // bias 0: DiT
   truncated_normal,  // deviation 0.02, bias 0: T2T, LV-ViT, RMT
   pytorch,           // pytorch_uniform, the bias too: Swin, EfficientNet
 };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/ops/rotary.h"
 #include "engine/ops/shape.h"
 #include "models/parts/decay.h"
 #include "models/parts/positions.h"
@@ -57,6 +58,18 @@ void build_decay(Fields& fields, const Scope& scope, Part& part) {
   };
 }
 
+void build_rope(Fields& fields, Part& part) {
+  const Grid grid = read_grid(fields);
+  fields.get<int64_t>("heads", Range::at_least(1));  // and of the file's own input
+  fields.get<int64_t>("batch", 2);
+  const auto head_dim = fields.get<int64_t>("head_dim", Range::at_least(1));
+  const Tensor angles = raster_angles(grid.height * grid.width, head_dim);
+  part.weighed = "output";
+  part.outputs = [=](const TensorMap& inputs) -> TensorMap {
+    return {{"output", rotary(entry(inputs, "input"), angles)}};
+  };
+}
+
 void build_resize(Fields& fields, Part& part) {
   const Grid from = read_grid(fields, "old"), to = read_grid(fields, "new");
   const int64_t prefix = fields.get("has_cls", false) ? 1 : 0;
@@ -103,11 +116,13 @@ void build_token_targets(Fields& fields, Part& part) {
 Part build_part(const Json& config, DType dtype) {
   Fields fields(config, "part");
   const std::string name = fields.choice(
-      "part", {"spatial_prior", "decay", "resize_pos_embed", "segmentation_scores", "token_targets"});
+      "part", {"spatial_prior", "decay", "rope", "resize_pos_embed", "segmentation_scores", "token_targets"});
   Part part;
   const Scope scope(part.parameters, 0, dtype);
   if (name == "spatial_prior")
     build_prior(fields, scope, part);
+  else if (name == "rope")
+    build_rope(fields, part);
   else if (name == "decay")
     build_decay(fields, scope, part);
   else if (name == "resize_pos_embed")

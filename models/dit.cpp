@@ -1,0 +1,251 @@
+#include "models/dit.h"
+
+#include <cmath>
+#include <map>
+
+#include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/norm.h"
+#include "engine/ops/reduce.h"
+#include "engine/ops/shape.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double start_deviation = 0.02;
+
+// 10000^(-k / count)
+double frequency(int64_t k, int64_t count) {
+  return std::pow(10000.0, -static_cast<double>(k) / static_cast<double>(count));
+}
+
+// [sin(x u), cos(x u), sin(y u), cos(y u)], u_k = 10000^(-4k / D), for the token in row y, column x: the
+// column in the first half of the channels. [1, h w, D]
+Tensor position_waves(Grid grid, int64_t dim, const Scope& scope) {
+  const int64_t count = dim / 4;
+  std::vector<double> values;
+  const auto waves = [&](int64_t place) {
+    for (int64_t k = 0; k < count; ++k)
+      values.push_back(std::sin(static_cast<double>(place) * frequency(k, count)));
+    for (int64_t k = 0; k < count; ++k)
+      values.push_back(std::cos(static_cast<double>(place) * frequency(k, count)));
+  };
+  for (int64_t y = 0; y < grid.height; ++y)
+    for (int64_t x = 0; x < grid.width; ++x) {
+      waves(x);
+      waves(y);
+    }
+  return Tensor::from(values, {1, grid.height * grid.width, dim}, scope.dtype()).to(scope.device());
+}
+
+// Part i of the parts [B, D] that an adaln makes, beside tokens: [B, 1, D].
+Tensor part(const Tensor& modulation, int64_t i, int64_t dim) {
+  return slice(modulation, 1, i * dim, dim).reshape({-1, 1, dim});
+}
+
+// (1 + scale) * LN(x) + shift
+Tensor modulated_norm(const Tensor& x, const Tensor& shift, const Tensor& scale) {
+  const int64_t dim = x.dim(2);
+  const Tensor one = Tensor::full({dim}, 1, x.dtype(), x.device());
+  const Tensor zero = Tensor::zeros({dim}, x.dtype(), x.device());
+  return add(multiply(layer_norm(x, one, zero, 1e-6), add_scalar(scale, 1)), shift);
+}
+
+Linear zero_linear(const Scope& scope, int64_t in, int64_t out) {
+  return Linear(scope, in, out, {.weight_init = constant(0)});
+}
+
+}  // namespace
+
+DiT::TimeEmbedding::TimeEmbedding(const Scope& scope, int64_t time_dim, int64_t dim)
+    : fc1(scope / "fc1", time_dim, dim, {.weight_init = normal(start_deviation)}),
+      fc2(scope / "fc2", dim, dim, {.weight_init = normal(start_deviation)}) {}
+
+Tensor DiT::TimeEmbedding::operator()(const Tensor& times) const {
+  const int64_t images = times.elements(), half = fc1.weight.dim(1) / 2;
+  std::vector<double> waves;
+  for (const int64_t time : times.integers()) {
+    const auto t = static_cast<double>(time);
+    for (int64_t k = 0; k < half; ++k) waves.push_back(std::cos(t * frequency(k, half)));
+    for (int64_t k = 0; k < half; ++k) waves.push_back(std::sin(t * frequency(k, half)));
+  }
+  const Tensor x = Tensor::from(waves, {images, 2 * half}, fc1.weight.dtype()).to(fc1.weight.device());
+  return fc2(fc1(x, Activation::silu));
+}
+
+DiT::Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
+                  int64_t hidden)
+    : attn(scope / "attn", dim, attention, grid, 0),
+      mlp(scope / "mlp", dim, hidden, Activation::gelu_tanh),
+      adaln(zero_linear(scope / "adaln", dim, 6 * dim)),
+      path(scope.path()) {}
+
+Tensor DiT::Block::operator()(const Tensor& x, const Tensor& condition, const Tensor& omega) const {
+  const Inside here(path);
+  const Tensor modulation =
+      adaln(condition);  // [B, 6 D]: shift, scale and gate of attention, then of the MLP
+  const auto of = [&](int64_t i) { return part(modulation, i, x.dim(2)); };
+  const Tensor attended = add(x, multiply(of(2), attn(modulated_norm(x, of(0), of(1)), omega)));
+  return add(attended, multiply(of(5), mlp(modulated_norm(attended, of(3), of(4)))));
+}
+
+DiT::FinalLayer::FinalLayer(const Scope& scope, int64_t dim, int64_t out)
+    : adaln(zero_linear(scope / "adaln", dim, 2 * dim)),
+      proj(zero_linear(scope / "proj", dim, out)),
+      path(scope.path()) {}
+
+Tensor DiT::FinalLayer::operator()(const Tensor& x, const Tensor& condition) const {
+  const Inside here(path);
+  const Tensor modulation = adaln(condition);
+  return proj(modulated_norm(x, part(modulation, 0, x.dim(2)), part(modulation, 1, x.dim(2))));
+}
+
+DiT::DiT(const Json& config, const Scope& outer) {
+  const Scope scope = outer.with(LinearRule::xavier_uniform);
+  Fields fields(config, "dit");
+  const Range positive = Range::at_least(1);
+  fields.choice("arch", {"dit"});
+  image_size = fields.get<int64_t>("image_size", positive);
+  in_channels = fields.get<int64_t>("in_channels", 3, positive);
+  num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto dim = fields.get<int64_t>("dim", positive), depth = fields.get<int64_t>("depth", positive);
+  const double mlp_ratio = fields.get("mlp_ratio", 4.0, Range::above(0));
+  const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
+  const AttentionOptions attention = read_attention(fields.object("attention"), dim);
+  const bool learn_sigma = fields.get("learn_sigma", false);
+  label_dropout = fields.get("label_dropout", 0.1, Range::between(0, 1));
+  const auto time_dim = fields.get<int64_t>("time_dim", 256, Range::at_least(2));
+  steps = fields.get<int64_t>("steps", 1000, Range::at_least(2));
+  betas = fields.choice("betas", {"linear", "cosine"}, "linear") == "linear" ? Betas::linear : Betas::cosine;
+  if (dim % 4 != 0) fields.fail_at("dim", "is ", dim, "; the positions' four waves need a multiple of 4");
+  if (time_dim % 2 != 0) fields.fail_at("time_dim", "is ", time_dim, "; half are cosines, half sines");
+  if (betas == Betas::linear && steps <= 20)
+    fields.fail_at("steps", "is ", steps, "; so few make the last linear beta, 20 / steps, 1 or more");
+  fields.done();
+
+  grid = patch_grid(image_size, tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, 1e-5);
+  positions = position_waves(grid, dim, scope);
+  t_embed = TimeEmbedding(scope / "t_embed", time_dim, dim);
+  y_embed =
+      (scope / "y_embed")
+          .parameter("weight", {num_classes + (label_dropout > 0 ? 1 : 0), dim}, normal(start_deviation));
+  if (attention.prior.sharing == Sharing::model)
+    prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 0);
+  const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
+  for (int64_t i = 0; i < depth; ++i) blocks.emplace_back(scope / "blocks" / i, dim, attention, grid, hidden);
+  const int64_t patch = tokenizer.patch_size, out = in_channels * (learn_sigma ? 2 : 1);
+  final = FinalLayer(scope / "final", dim, patch * patch * out);
+}
+
+Tensor DiT::operator()(const Tensor& x, const Tensor& times, const Tensor& labels) const {
+  check(x.rank() == 4 && times.shape() == Shape{x.dim(0)} && labels.shape() == times.shape(), "dit: times ",
+        times.shape(), " and labels ", labels.shape(), " for images ", x.shape(), "; one an image is wanted");
+  Tensor h = add(patch_embed(x), positions);                            // [B, N, D]
+  const Tensor c = silu(add(t_embed(times), gather(y_embed, labels)));  // [B, D]
+  const Tensor omega = prior ? (*prior)() : Tensor();
+  for (const Block& block : blocks) h = block(h, c, omega);
+  const int64_t p = x.dim(2) / grid.height;
+  const Tensor patches = final(h, c).reshape({x.dim(0), grid.height, grid.width, p, p, -1});
+  return permute(patches, {0, 5, 1, 3, 2, 4}).reshape({x.dim(0), -1, x.dim(2), x.dim(3)});
+}
+
+Tensor DiT::operator()(const Tensor& images, Pass&) const {
+  const Tensor zeros = Tensor::zeros({images.dim(0)}, DType::i64);
+  return (*this)(images, zeros, zeros);
+}
+
+Denoiser DiT::denoiser() const {
+  return {[this](const Tensor& x, const Tensor& times, const Tensor& labels) {
+            return (*this)(x, times, labels);
+          },
+          steps, betas, label_dropout > 0 ? num_classes : -1};
+}
+
+TensorMap DiT::evaluate(const TensorMap& inputs, Pass&) const {
+  const Tensor &input = inputs.at("input"), &noise = inputs.at("noise"), &t = inputs.at("t"),
+               &y = inputs.at("y"), clean = input.detach();
+  TensorMap outputs;
+  const Tensor logits = outputs["logits"] = (*this)(input, t, y);
+  outputs["loss"] = mean(square(subtract(slice(logits, 1, 0, in_channels), noise)));
+
+  const NoiseSchedule schedule(steps, betas);
+  const Tensor noisy = outputs["noisy"] = add_noise(schedule, clean, t, noise);
+  Tensor answer;
+  {
+    const Pause pause;
+    answer = (*this)(noisy, t, y).require_grad();
+  }
+  outputs["noisy_logits"] = answer;
+  const auto draw = [&] { return clean; };
+  SampleOptions options{.sampler = Sampler::ddpm, .steps = 5, .guidance = 2};
+  outputs["ddpm"] = tessera::sample(denoiser(), noise, y, options, draw);
+  options.sampler = Sampler::ddim;
+  outputs["ddim"] = tessera::sample(denoiser(), noise, y, options, draw);
+
+  Tape tape;  // the training loss's own, down to the network's answer
+  outputs["training_loss"] = diffusion_loss(schedule, answer, clean, noisy, t, noise);
+  tape.backward(outputs["training_loss"]);
+  outputs["grad_noisy_logits"] = answer.grad();
+  return outputs;
+}
+
+TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const {
+  const Tensor &images = entry(inputs, "input"), &labels = entry(inputs, "target");
+  check(labels.dtype() == DType::i64 && !inputs.contains("target_b") && options.smoothing == 0,
+        "dit: an image is trained under the one class that it has; turn mixing and label smoothing off");
+  const int64_t rows = images.dim(0);
+  std::vector<int64_t> times, told;
+  for (const int64_t label : labels.integers()) {
+    check(label >= 0 && label < num_classes, "dit: label ", label, " of ", num_classes, " classes");
+    times.push_back(pass.random.below(steps));
+    told.push_back(pass.random.chance(label_dropout) ? num_classes : label);
+  }
+  const Tensor t = Tensor::from(times, labels.shape()), y = Tensor::from(told, labels.shape());
+  const Tensor noise = normal_noise(images.shape(), pass.key(), images.dtype(), images.device());
+  const NoiseSchedule schedule(steps, betas);
+  const Tensor noisy = add_noise(schedule, images, t, noise), answer = (*this)(noisy, t, y);
+  const Tensor loss = diffusion_loss(schedule, answer, images, noisy, t, noise);
+  if (options.rows == 0 || options.rows == rows) return {loss, answer};
+  return {scale(loss, static_cast<double>(rows) / static_cast<double>(options.rows)), answer};
+}
+
+Tensor DiT::sample(const Tensor& labels, const SampleOptions& options, Pass& pass) const {
+  const Shape shape{labels.elements(), in_channels, image_size, image_size};
+  const auto draw = [&] { return normal_noise(shape, pass.key(), y_embed.dtype(), y_embed.device()); };
+  return tessera::sample(denoiser(), draw(), labels, options, draw);
+}
+
+Json dit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
+  struct Variant {
+    int64_t dim, depth, heads, patch_size, in_channels;
+    bool learn_sigma, decay;
+  };
+  static const std::map<std::string, Variant> known{{"dit-s-2", {384, 12, 6, 2, 4, true, false}},
+                                                    {"dit-s-2-decay", {384, 12, 6, 2, 4, true, true}},
+                                                    {"dit-b-2", {768, 12, 12, 2, 4, true, false}},
+                                                    {"dit-xt", {192, 8, 6, 4, 3, false, false}},
+                                                    {"dit-xt-decay", {192, 8, 6, 4, 3, false, true}}};
+  const auto found = known.find(name);
+  if (found == known.end()) return {};
+  const Variant& v = found->second;
+  Json attention{{"heads", v.heads}, {"head_dim", v.dim / v.heads}, {"qkv_bias", true}};
+  if (v.decay) attention["decay"] = {{"kind", "content"}, {"alpha", 1.0}, {"distance", true}};
+  return {{"arch", "dit"},
+          {"image_size", image_size},
+          {"in_channels", v.in_channels},
+          {"num_classes", num_classes},
+          {"dim", v.dim},
+          {"depth", v.depth},
+          {"mlp_ratio", 4.0},
+          {"tokenizer", {{"kind", "patch"}, {"patch_size", v.patch_size}}},
+          {"attention", attention},
+          {"learn_sigma", v.learn_sigma},
+          {"label_dropout", 0.1},
+          {"time_dim", 256},
+          {"steps", 1000}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,301 @@
+#include "models/rmt.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "engine/autograd/observe.h"
+#include "engine/ops/activations.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/reduce.h"
+#include "engine/ops/rotary.h"
+#include "engine/ops/shape.h"
+#include "models/parts/stages.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double block_eps = 1e-6;
+
+Grid after_conv(Grid grid, int64_t stride) {  // 3 x 3, padding 1
+  return {(grid.height - 1) / stride + 1, (grid.width - 1) / stride + 1};
+}
+
+Conv2d depthwise(const Scope& scope, int64_t dim, int64_t kernel) {
+  return Conv2d(scope, dim, dim, kernel, {.padding = kernel / 2, .depthwise = true});
+}
+
+// A convolution of the tokens as a map. [B, h w, D] -> [B, h' w', D']
+Tensor on_map(const Conv2d& conv, const Tensor& x, Grid grid) {
+  const Tensor y = conv(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
+  return y.reshape({x.dim(0), -1, y.dim(3)});
+}
+
+std::vector<RMT::StageAttention> read_attention_of_stages(Fields& fields, const std::vector<int64_t>& dims) {
+  const Json* attention = fields.find("attention");
+  if (!attention || !attention->is_object()) fields.object("attention");  // fails with its own words
+  std::vector<RMT::StageAttention> stages;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Json own = staged_attention_options(*attention, i, dims.size());
+    Fields its(own, fields.where(), "attention");
+    RMT::StageAttention stage;
+    stage.decomposed = its.get("decomposed", false);
+    stage.rope = its.get("rope", true);
+    stage.lepe = its.get<int64_t>("lepe", 5, Range::at_least(0));
+    const bool bias = its.get("qkv_bias", true);  // unlike the others' default
+    stage.scores = read_attention(its, dims[i]);
+    if (!its.has("head_dim") && dims[i] % stage.scores.heads != 0)
+      its.fail_at("heads", "is ", stage.scores.heads, ", which does not divide the width ", dims[i],
+                  " of stage ", i, "; give head_dim");
+    stage.scores.qkv_bias = bias;
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+void check_attention(const RMT::StageAttention& o, Grid grid, const std::string& where) {
+  check(!o.rope || o.scores.head_dim % 2 == 0, where, ": rope turns pairs of channels, heads of ",
+        o.scores.head_dim, " have no whole number of them; choose other heads or rope false");
+  check(o.lepe == 0 || o.lepe % 2 == 1, where, ": lepe is ", o.lepe,
+        ", an odd kernel keeps the map's size, and 0 leaves it out");
+  check(o.scores.prior.sharing != Sharing::model, where,
+        ": the stages' grids differ, so a prior cannot be shared by the model; share it by head or layer");
+  const int64_t fewest = o.decomposed ? std::min(grid.height, grid.width) : grid.height * grid.width;
+  check(!o.scores.mask_diagonal || fewest > 1, where, ": on a grid of ", grid.height, " x ", grid.width,
+        o.decomposed ? " a line" : "",
+        " has a single token, which mask_diagonal leaves nothing to attend to; ", "give it a value a stage");
+}
+
+}  // namespace
+
+RMT::ConvStem::ConvStem(const Scope& scope, Fields options, int64_t in_channels, int64_t dim,
+                        int64_t image_size)
+    : grid{image_size, image_size} {
+  options.choice("kind", {"conv_stem"});
+  const auto strides = options.get<std::vector<int64_t>>("strides", {2, 1, 2, 1}, Range::at_least(1));
+  if (strides.size() != 4) options.fail_at("strides", "has ", strides.size(), " values for 4 convolutions");
+  check(dim >= 2, "rmt: the stem's first convolutions have half the width of dim, ", dim);
+  if (options.has("directions")) directions = read_directions(options);
+  const double ratio = options.get("ratio", 0.5, Range::at_least(0));
+  options.done();
+  if (directions) in_channels *= 1 + copies(*directions);
+  int64_t patch = 1, width = in_channels;
+  for (size_t k = 0; k < strides.size(); ++k) {
+    const int64_t out = k < 2 ? dim / 2 : dim;
+    convs.emplace_back(scope / "convs" / static_cast<int64_t>(k), width, out, 3,
+                       Conv2d::Options{.stride = strides[k], .padding = 1});
+    norms.emplace_back(scope / "norms" / static_cast<int64_t>(k), out);
+    grid = after_conv(grid, strides[k]);
+    patch *= strides[k];
+    width = out;
+  }
+  shift = static_cast<int64_t>(static_cast<double>(patch) * ratio);
+}
+
+Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
+  Tensor x = directions ? shifted_copies(image, *directions, shift) : image;
+  x = permute(x, {0, 2, 3, 1});  // [B, H, W, C]
+  for (size_t k = 0; k < convs.size(); ++k) x = norms[k](convs[k](k == 0 ? x : gelu(x)), pass);
+  return x.reshape({x.dim(0), -1, x.dim(3)});
+}
+
+RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const StageAttention& o, Grid grid)
+    : attention(scope, dim, o.scores, grid, 0), decomposed(o.decomposed) {
+  if (o.lepe > 0) lepe = depthwise(scope / "lepe", o.scores.heads * o.scores.head_dim, o.lepe);
+  if (o.rope) angles = raster_angles(grid.height * grid.width, o.scores.head_dim);
+}
+
+// q, k or v: a third of the projection's rows. Rotation and lines need them apart, and to cut the weight is
+// cheaper than to cut what it makes.
+Tensor RMT::DecayAttention::projected(const Tensor& x, int64_t part) const {
+  const Linear& qkv = attention.qkv;
+  const Inside here(qkv.path);
+  const int64_t width = qkv.weight.dim(0) / 3;
+  const Tensor bias = qkv.bias.defined() ? slice(qkv.bias, 0, part * width, width) : Tensor();
+  return linear(x, slice(qkv.weight, 0, part * width, width), bias);
+}
+
+Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
+  const Inside here(attention.path);
+  Tensor q = projected(x, 0), k = projected(x, 1);
+  const Tensor v = projected(x, 2);
+  if (angles.defined()) {
+    q = rotary(q, angles);
+    k = rotary(k, angles);
+  }
+  Tensor y = decomposed ? within(Lines::columns, x, q, k, within(Lines::rows, x, q, k, v))
+                        : attend(q, k, v, attention.options.heads, attention.terms(x, Tensor()));
+  if (lepe) y = add(y, on_map(*lepe, v, attention.grid));
+  return attention.proj(y);
+}
+
+Tensor RMT::DecayAttention::within(Lines lines, const Tensor& x, const Tensor& q, const Tensor& k,
+                                   const Tensor& v) const {
+  const Grid grid = attention.grid;
+  const Tensor y = attend(by_line(q, grid, lines), by_line(k, grid, lines), by_line(v, grid, lines),
+                          attention.options.heads, attention.terms(x, lines));
+  return from_lines(y, grid, lines);
+}
+
+RMT::ConvMlp::ConvMlp(const Scope& scope, int64_t dim, int64_t hidden, Grid its_grid)
+    : fc1(scope / "fc1", dim, hidden),
+      fc2(scope / "fc2", hidden, dim),
+      dwconv(depthwise(scope / "dwconv", hidden, 3)),
+      grid(its_grid) {}
+
+Tensor RMT::ConvMlp::operator()(const Tensor& x) const {
+  const Tensor h = fc1(x, Activation::gelu);
+  return fc2(add(h, on_map(dwconv, h, grid)));
+}
+
+RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attention, Grid its_grid,
+                  int64_t hidden, double layer_scale, double drop_rate)
+    : pos(depthwise(scope / "pos", dim, 3)),
+      norm1(scope / "norm1", dim, block_eps),
+      attn(scope / "attn", dim, attention, its_grid),
+      norm2(scope / "norm2", dim, block_eps),
+      mlp(scope / "mlp", dim, hidden, its_grid),
+      drop_path(drop_rate),
+      grid(its_grid),
+      path(scope.path()) {
+  if (layer_scale == 0) return;
+  ls1 = (scope / "ls1").parameter("gamma", {dim}, constant(layer_scale));
+  ls2 = (scope / "ls2").parameter("gamma", {dim}, constant(layer_scale));
+}
+
+Tensor RMT::Block::operator()(const Tensor& x, Pass& pass) const {
+  const Inside here(path);
+  const auto scaled = [](const Tensor& branch, const Tensor& gamma) {
+    return gamma.defined() ? multiply(branch, gamma) : branch;
+  };
+  const Tensor placed = add(x, on_map(pos, x, grid));
+  const Tensor attended = residual(placed, scaled(attn(norm1(placed)), ls1), drop_path, pass);
+  return residual(attended, scaled(mlp(norm2(attended)), ls2), drop_path, pass);
+}
+
+RMT::Downsample::Downsample(const Scope& scope, int64_t dim, int64_t dim_out, Grid its_grid)
+    : reduction(scope / "reduction", dim, dim_out, 3, {.stride = 2, .padding = 1}),
+      norm(scope / "norm", dim_out),
+      grid(its_grid) {}
+
+Tensor RMT::Downsample::operator()(const Tensor& x, const Pass& pass) const {
+  return norm(on_map(reduction, x, grid), pass);
+}
+
+RMT::RMT(const Json& config, const Scope& outer) {
+  const Scope scope = outer.with(LinearRule::truncated_normal);
+  const Range positive = Range::at_least(1);
+  Fields fields(config, config.at("arch").get<std::string>());
+  fields.choice("arch", {"rmt", "sdt"});
+  const auto image_size = fields.get<int64_t>("image_size", positive);
+  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
+  const auto num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto dim = fields.get<std::vector<int64_t>>("dim", positive);
+  const auto depth = fields.get<std::vector<int64_t>>("depth", positive);
+  const auto mlp_ratio = fields.get<std::vector<double>>("mlp_ratio", Range::above(0));
+  const auto layer_scale = fields.get("layer_scale", std::vector<double>(dim.size(), 0.0));
+  const auto proj_dim = fields.get<int64_t>("proj_dim", 1024, positive);
+  const std::vector<double> rates =
+      drop_rates(fields, std::accumulate(depth.begin(), depth.end(), int64_t{0}), "linear");
+  const std::vector<StageAttention> attention = read_attention_of_stages(fields, dim);
+  Fields tokenizer = fields.object("tokenizer");
+  fields.done();
+  check(!dim.empty() && depth.size() == dim.size() && mlp_ratio.size() == dim.size() &&
+            layer_scale.size() == dim.size(),
+        fields.where(), ": dim, depth, mlp_ratio and layer_scale have ", dim.size(), ", ", depth.size(), ", ",
+        mlp_ratio.size(), " and ", layer_scale.size(), " values; each wants one a stage");
+
+  Grid grid;
+  if (tokenizer.choice("kind", {"conv_stem", "patch", "shifted"}) == "conv_stem") {
+    stem.emplace(scope / "patch_embed", tokenizer, in_channels, dim[0], image_size);
+    grid = stem->grid;
+  } else {
+    const Tokenizer::Options options = read_tokenizer(tokenizer);
+    tokens.emplace(scope / "patch_embed", options, in_channels, dim[0], block_eps);
+    grid = patch_grid(image_size, options.patch_size);
+  }
+  size_t built = 0;
+  for (size_t i = 0; i < dim.size(); ++i) {
+    const Scope here = scope / "layers" / static_cast<int64_t>(i);
+    check_attention(attention[i], grid, fields.where() + ": attention of stage " + std::to_string(i));
+    const auto hidden = static_cast<int64_t>(static_cast<double>(dim[i]) * mlp_ratio[i]);
+    Layer layer;
+    for (int64_t j = 0; j < depth[i]; ++j, ++built)
+      layer.blocks.emplace_back(here / "blocks" / j, dim[i], attention[i], grid, hidden, layer_scale[i],
+                                rates[built]);
+    if (i + 1 < dim.size()) layer.downsample.emplace(here / "downsample", dim[i], dim[i + 1], grid);
+    layers.push_back(std::move(layer));
+    grid = after_conv(grid, 2);
+  }
+  proj = Linear(scope / "proj", dim.back(), proj_dim);
+  norm = BatchNorm(scope / "norm", proj_dim);
+  head = Linear(scope / "head", proj_dim, num_classes);
+}
+
+Tensor RMT::operator()(const Tensor& image, Pass& pass) const {
+  Tensor x = stem ? (*stem)(image, pass) : (*tokens)(image);
+  for (const Layer& layer : layers) {
+    for (const Block& block : layer.blocks) x = block(x, pass);
+    if (layer.downsample) x = (*layer.downsample)(x, pass);
+  }
+  return head(mean(silu(norm(proj(x), pass)), {1}));  // [B, K]
+}
+
+Json fixed_decay_config(const Json& range) { return {{"kind", "fixed"}, {"initial", 2.0}, {"range", range}}; }
+
+Json decay_net_preset(const std::string& arch, const std::string& size, int64_t decomposed, const Json& decay,
+                      int64_t image_size, int64_t num_classes) {
+  struct Size {
+    std::vector<int64_t> dim, depth, heads, mlp_ratio;
+    double drop_path, layer_scale;  // the latter in stages 3 and 4
+    int64_t proj_dim;
+  };
+  static const std::map<std::string, Size> sizes{
+      {"xt", {{32, 64, 128, 256}, {2, 2, 8, 2}, {2, 2, 4, 8}, {3, 3, 3, 3}, 0.1, 0, 512}},
+      {"t", {{64, 128, 256, 512}, {2, 2, 8, 2}, {4, 4, 8, 16}, {3, 3, 3, 3}, 0.1, 0, 1024}},
+      {"s", {{64, 128, 256, 512}, {3, 4, 18, 4}, {4, 4, 8, 16}, {4, 4, 3, 3}, 0.15, 0, 1024}},
+      {"b", {{80, 160, 320, 512}, {4, 8, 25, 8}, {5, 5, 10, 16}, {4, 4, 3, 3}, 0.4, 1e-6, 1024}},
+      {"l", {{112, 224, 448, 640}, {4, 8, 25, 8}, {7, 7, 14, 20}, {4, 4, 3, 3}, 0.5, 1e-6, 1024}}};
+  const Size& s = sizes.at(size);
+  // From 32 or 64 pixels to the grids of 32, 16, 8 and 4 tokens a side that xt is made for.
+  const bool small = size == "xt" && image_size <= 64;
+  const Json strides = {small && image_size <= 32 ? 1 : 2, 1, small ? 1 : 2, 1};
+  return {{"arch", arch},
+          {"image_size", image_size},
+          {"in_channels", 3},
+          {"num_classes", num_classes},
+          {"dim", s.dim},
+          {"depth", s.depth},
+          {"mlp_ratio", s.mlp_ratio},
+          {"drop_path", s.drop_path},
+          {"layer_scale", {0.0, 0.0, s.layer_scale, s.layer_scale}},
+          {"proj_dim", s.proj_dim},
+          {"tokenizer", {{"kind", "conv_stem"}, {"strides", strides}}},
+          {"attention",
+           {{"heads", s.heads},
+            {"decomposed", {true, true, decomposed > 2, decomposed > 3}},
+            {"rope", true},
+            {"lepe", 5},
+            {"decay", decay}}}};
+}
+
+Json rmt_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
+  struct Variant {
+    const char* size;
+    int64_t decomposed;  // stages; T has the full form in stage 3 too, as the code, unlike the text
+    std::vector<int64_t> range;
+  };
+  static const std::map<std::string, Variant> known{{"rmt-xt", {"xt", 2, {4, 4, 6, 6}}},
+                                                    {"rmt-t", {"t", 2, {4, 4, 6, 6}}},
+                                                    {"rmt-s", {"s", 3, {4, 4, 6, 6}}},
+                                                    {"rmt-b", {"b", 3, {5, 5, 6, 6}}},
+                                                    {"rmt-l", {"l", 3, {6, 6, 6, 6}}}};
+  const auto found = known.find(name);
+  if (found == known.end()) return {};
+  const auto& [size, decomposed, range] = found->second;
+  return decay_net_preset("rmt", size, decomposed, fixed_decay_config(range), image_size, num_classes);
+}
+
+}  // namespace tessera

@@ -1,0 +1,188 @@
+#include "models/dit.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
+#include "models/presets.h"
+#include "tests/models/differences.h"
+#include "tests/models/training.h"
+
+using namespace tessera;
+
+namespace {
+
+// Every score term, and the variance learned.
+Json everything() {
+  return {{"arch", "dit"},
+          {"image_size", 4},
+          {"in_channels", 2},
+          {"num_classes", 3},
+          {"dim", 8},
+          {"depth", 2},
+          {"mlp_ratio", 2.0},
+          {"tokenizer", {{"kind", "shifted"}, {"patch_size", 2}}},
+          {"attention",
+           {{"heads", 2},
+            {"scale", "learned"},
+            {"mask_diagonal", true},
+            {"relative_bias", true},
+            {"prior", {{"sharing", "model"}, {"hidden", 3}}},
+            {"decay", {{"kind", "content"}, {"alpha", 0.5}}}}},
+          {"learn_sigma", true},
+          {"time_dim", 8},
+          {"steps", 100}};
+}
+
+TensorMap batch(DType dtype = DType::f32) {
+  return {{"input", random_tensor({3, 2, 4, 4}, 5).to(dtype)},
+          {"target", Tensor::from(std::vector<int64_t>{2, 0, 1}, {3})}};
+}
+
+double loss_of(const Model& model, const LossOptions& options, uint64_t seed) {
+  Pass pass{.training = true, .random = Random(seed)};
+  return model.training_loss(batch(), options, pass).loss.item();
+}
+
+}  // namespace
+
+TEST_CASE("DiT's answer with every score term has the gradient that differences show") {
+  const Model model = build(everything(), {.dtype = DType::f64});
+  perturb(model);
+  // Not the training loss: its bound holds the noise fixed, which differences cannot.
+  const Tensor images = random_tensor({2, 2, 4, 4}, 9), weights = random_tensor({2, 4, 4, 4}, 10);
+  Pass pass;
+  check_slopes(
+      model, [&] { return sum(multiply(model.logits(images, pass), weights)); }, 1e-5);
+}
+
+TEST_CASE("a fresh DiT says zero, each block being the identity") {
+  const Model model = build(everything());
+  Pass pass;
+  const Tensor out = model.logits(random_images({1, 2, 4, 4}), pass);
+  CHECK(out.shape() == Shape{1, 4, 4, 4});
+  for (const double value : out.values()) CHECK(value == 0);
+}
+
+TEST_CASE("parameters have the names and shapes of the names table") {
+  Json config = everything();
+  const auto shape_of = [&](const char* name) {
+    const Model model = build(config);
+    const Tensor* parameter = model.parameters.find(name);
+    return parameter ? parameter->shape() : Shape{0};
+  };
+  CHECK(shape_of("t_embed.fc1.weight") == Shape{8, 8});
+  CHECK(shape_of("y_embed.weight") == Shape{4, 8});
+  CHECK(shape_of("blocks.1.adaln.weight") == Shape{48, 8});
+  CHECK(shape_of("final.adaln.bias") == Shape{16});
+  CHECK(shape_of("final.proj.weight") == Shape{16, 8});
+  CHECK(shape_of("prior.fc1.weight") == Shape{3, 2});
+  CHECK(shape_of("blocks.0.norm1.weight") == Shape{0});
+  config["label_dropout"] = 0;
+  CHECK(shape_of("y_embed.weight") == Shape{3, 8});
+}
+
+TEST_CASE("linear layers start xavier uniform, embeddings small, adaln at zero") {
+  Json config = everything();
+  config["dim"] = 64;
+  const Model model = build(config);
+  const auto moments = [&](const char* name) {
+    double largest = 0, squares = 0;
+    const std::vector<double> values = model.parameters.find(name)->values();
+    for (const double value : values) {
+      largest = std::max(largest, std::abs(value));
+      squares += value * value;
+    }
+    return std::pair{largest, std::sqrt(squares / static_cast<double>(values.size()))};
+  };
+  const double bound = std::sqrt(6.0 / (64 + 192));
+  const auto [largest, deviation] = moments("blocks.0.attn.qkv.weight");
+  CHECK(largest <= bound);
+  CHECK(deviation == doctest::Approx(bound / std::sqrt(3.0)).epsilon(0.03));
+  CHECK(moments("t_embed.fc2.weight").second == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(moments("blocks.0.adaln.weight").first == 0);
+  CHECK(moments("blocks.0.attn.gate.weight").second == doctest::Approx(0.02).epsilon(0.2));
+}
+
+TEST_CASE("the training loss is drawn from the pass, and parts of a batch add up") {
+  const Model model = build(everything());
+  CHECK(loss_of(model, {}, 1) == loss_of(model, {}, 1));
+  CHECK(loss_of(model, {}, 1) != loss_of(model, {}, 2));
+  CHECK(loss_of(model, {.rows = 12}, 1) == doctest::Approx(loss_of(model, {}, 1) / 4));
+  CHECK_THROWS_WITH_AS(loss_of(model, {.smoothing = 0.1}, 1), doctest::Contains("label smoothing off"),
+                       Error);
+  TensorMap mixed = batch();
+  mixed["target_b"] = mixed["target"];
+  Pass pass;
+  CHECK_THROWS_AS(model.training_loss(mixed, {}, pass), Error);
+}
+
+TEST_CASE("DiT's loss falls on one batch, at the same draws") {
+  for (const char* betas : {"linear", "cosine"}) {
+    Json config = everything();
+    config["betas"] = betas;
+    const std::vector<double> values = losses(build(config), batch(), 60, 0.02);
+    CAPTURE(betas);
+    CHECK(values.back() < 0.5 * values.front());
+  }
+}
+
+TEST_CASE("samples have the images' shape and follow the seed; labels and guidance count") {
+  const Model model = build(everything(), {.dtype = DType::f64});
+  perturb(model);
+  const auto drawn = [&](std::vector<int64_t> labels, double guidance, uint64_t seed, Sampler sampler) {
+    Pass pass{.random = Random(seed)};
+    const SampleOptions options{.sampler = sampler, .steps = 4, .guidance = guidance, .clip = true};
+    return model.sample(Tensor::from(labels, {static_cast<int64_t>(labels.size())}), options, pass).values();
+  };
+  CHECK(drawn({0, 1}, 1, 1, Sampler::ddpm).size() == 2 * 2 * 4 * 4);
+  for (const Sampler sampler : {Sampler::ddpm, Sampler::ddim}) {
+    CHECK(drawn({0, 1}, 1, 1, sampler) == drawn({0, 1}, 1, 1, sampler));
+    CHECK(drawn({0, 1}, 1, 1, sampler) != drawn({0, 1}, 1, 2, sampler));
+    CHECK(drawn({0, 1}, 1, 1, sampler) != drawn({0, 2}, 1, 1, sampler));
+    CHECK(drawn({0, 1}, 1, 1, sampler) != drawn({0, 1}, 2, 1, sampler));
+  }
+  CHECK(!build(preset("vit", 32, 10)).sample);
+}
+
+TEST_CASE("what DiT cannot be is refused with the reason") {
+  const auto says = [](const char* key, const Json& value, const std::string& part) {
+    Json config = everything();
+    config[key] = value;
+    const std::string said = refusal(config);
+    CAPTURE(said);
+    CHECK(said.find(part) != std::string::npos);
+  };
+  CHECK(refusal(everything()) == "");
+  says("dim", 10, "multiple of 4");
+  says("time_dim", 7, "half are cosines");
+  says("steps", 20, "linear beta");
+  says("betas", "cosin", "did you mean 'cosine'");
+  says("drop_path", 0.1, "drop_path is not known here");
+  says("label_dropout", 1.5, "label_dropout");
+  says("image_size", 5, "5 pixels");
+  const Model model = build(everything());
+  Pass pass;
+  CHECK_THROWS_WITH_AS(model.training_loss({{"input", random_images({2, 2, 4, 4})},
+                                            {"target", Tensor::from(std::vector<int64_t>{3, 0}, {2})}},
+                                           {}, pass),
+                       doctest::Contains("label 3 of 3 classes"), Error);
+}
+
+TEST_CASE("DiT's presets cost what SIZES.md says") {
+  struct Row {
+    const char* name;
+    int64_t classes, parameters, macs;  // thousands, units
+  };
+  for (const Row& row :
+       {Row{"dit-s-2", 1000, 32865, 6058131456}, Row{"dit-s-2-decay", 1000, 32893, 6065209344},
+        Row{"dit-b-2", 1000, 130316, 23010017280}, Row{"dit-xt", 10, 5513, 242393088},
+        Row{"dit-xt-decay", 10, 5522, 242982912}}) {
+    CAPTURE(row.name);
+    const Cost cost = cost_of(preset(row.name, 32, row.classes));
+    CHECK(std::llround(static_cast<double>(cost.parameters) / 1e3) == row.parameters);
+    CHECK(cost.macs == row.macs);
+  }
+}
