@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "engine/core/error.h"
@@ -74,6 +76,28 @@ void describe(CLI::App& app) {
       "Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
 }
 
+// Runs the chosen subcommand and returns the exit code.
+int run_chosen(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return static_cast<int>(ExitCode::done);
+  } catch (const ExitCode code) {
+    return static_cast<int>(code);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    if (argc <= 1) {
+      fmt::print(stderr, "{}", app.help());
+      return static_cast<int>(ExitCode::bad_usage);
+    }
+    return complain(explain(app, error));
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory");
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
 }  // namespace
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& description,
@@ -134,24 +158,10 @@ void add_json(CLI::App& command, bool& json) {
 
 int run_program(CLI::App& app, int argc, char** argv) {
   describe(app);
-  try {
-    app.parse(argc, argv);
-    return static_cast<int>(ExitCode::done);
-  } catch (const ExitCode code) {
-    return static_cast<int>(code);
-  } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    if (argc <= 1) {
-      fmt::print(stderr, "{}", app.help());
-      return static_cast<int>(ExitCode::bad_usage);
-    }
-    return complain(explain(app, error));
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory");
-  } catch (const std::exception& error) {
-    return complain(error.what());
-  }
+  const int code = run_chosen(app, argc, argv);
+  // A full disk shows here at the latest; what was printed must not be lost without a word.
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code
+                                                              : complain("standard output cannot be written");
 }
 
 }  // namespace tessera

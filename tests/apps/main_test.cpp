@@ -58,3 +58,13 @@ TEST_CASE("without a subcommand the program says what there is") {
   CHECK(said.code == 2);
   CHECK(said.err.find("summary") != std::string::npos);
 }
+
+TEST_CASE("output that is lost is an error") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  for (const char* arguments : {"models --json", "--help", "data info shapes"}) {
+    CAPTURE(arguments);
+    const int status =
+        std::system((std::string(TESSERA_BINARY " ") + arguments + " >/dev/full 2>/dev/null").c_str());
+    CHECK(WEXITSTATUS(status) == 2);
+  }
+}
