@@ -13,9 +13,6 @@ namespace tessera {
 
 namespace {
 
-using Talk = CaiT::Talk;
-using Layer = CaiT::Layer;
-
 // The initial layer scale of the layer with this number, counted from 1; class layers count from 1 again.
 double layer_scale_start(int64_t number) { return number <= 18 ? 0.1 : number <= 24 ? 1e-5 : 1e-6; }
 
@@ -43,21 +40,6 @@ Tensor mixed(const Tensor& mixing, const Tensor& heads) {
   return matmul(mixing, flat).reshape(heads.shape());
 }
 
-// What patch and class layers share.
-Layer layer_of(const Scope& scope, int64_t dim, const AttentionOptions& attention, CaiT::MaskFill fill,
-               int64_t hidden, int64_t number, double rate, double eps) {
-  Layer layer;
-  layer.norm1 = LayerNorm(scope / "norm1", dim, eps);
-  layer.talk = Talk(scope / "attn", dim, attention, fill);
-  layer.gamma_1 = scope.parameter("gamma_1", {dim}, constant(layer_scale_start(number)));
-  layer.norm2 = LayerNorm(scope / "norm2", dim, eps);
-  layer.mlp = Mlp(scope / "mlp", dim, hidden);
-  layer.gamma_2 = scope.parameter("gamma_2", {dim}, constant(layer_scale_start(number)));
-  layer.drop_path = rate;
-  layer.path = scope.path();
-  return layer;
-}
-
 CaiT::MaskFill read_fill(const Json& config, Json& attention) {
   attention = config.at("attention");
   if (!attention.contains("mask_fill")) return CaiT::MaskFill::infinity;
@@ -69,27 +51,43 @@ CaiT::MaskFill read_fill(const Json& config, Json& attention) {
 
 }  // namespace
 
-CaiT::Talk::Talk(const Scope& scope, int64_t dim, const AttentionOptions& o, MaskFill its_fill)
-    : options(o), fill(its_fill) {
-  proj_l = (scope / "proj_l").parameter("weight", {o.heads, o.heads}, normal(1));
-  proj_w = (scope / "proj_w").parameter("weight", {o.heads, o.heads}, normal(1));
-  proj = Linear(scope / "proj", o.heads * o.head_dim, dim);
-  if (o.learned_scale)
-    scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
-}
+CaiT::Talk::Talk(const Scope& scope, int64_t heads)
+    : proj_l((scope / "proj_l").parameter("weight", {heads, heads}, normal(1))),
+      proj_w((scope / "proj_w").parameter("weight", {heads, heads}, normal(1))) {}
 
-Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v,
-                              const ScoreTerms& given) const {
-  ScoreTerms terms = given;
-  terms.learned_scale = scale;
-  terms.scale = 1 / std::sqrt(static_cast<double>(options.head_dim));
-  const int64_t heads = options.heads;
+Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
+                              MaskFill fill) const {
+  const int64_t heads = proj_l.dim(0);
   Tensor s = matmul(heads_apart(q, heads), heads_apart(k, heads), false, true);  // [B, H, N, M]
   s = through_terms(s, heads, terms);
   if (fill == MaskFill::zero) s = mask_diagonal(s, 0);
   s = mixed(proj_l, s);
   if (fill == MaskFill::infinity) s = mask_diagonal(s);
-  return proj(heads_together(matmul(mixed(proj_w, softmax(s)), heads_apart(v, heads))));
+  return heads_together(matmul(mixed(proj_w, softmax(s)), heads_apart(v, heads)));
+}
+
+CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& o) {
+  const int64_t inner = o.heads * o.head_dim;
+  q = Linear(scope / "q", dim, inner, {.bias = o.qkv_bias});
+  k = Linear(scope / "k", dim, inner, {.bias = o.qkv_bias, .weight_init = xavier_half()});
+  v = Linear(scope / "v", dim, inner, {.bias = o.qkv_bias, .weight_init = xavier_half()});
+  proj = Linear(scope / "proj", inner, dim);
+  if (o.learned_scale)
+    scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
+}
+
+CaiT::Layer CaiT::layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t number, double rate,
+                        double eps) const {
+  Layer layer;
+  layer.norm1 = LayerNorm(scope / "norm1", dim, eps);
+  layer.talk = Talk(scope / "attn", attention.heads);
+  layer.gamma_1 = scope.parameter("gamma_1", {dim}, constant(layer_scale_start(number)));
+  layer.norm2 = LayerNorm(scope / "norm2", dim, eps);
+  layer.mlp = Mlp(scope / "mlp", dim, hidden);
+  layer.gamma_2 = scope.parameter("gamma_2", {dim}, constant(layer_scale_start(number)));
+  layer.drop_path = rate;
+  layer.path = scope.path();
+  return layer;
 }
 
 CaiT::CaiT(const Json& config, const Scope& scope) {
@@ -106,68 +104,65 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
   const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
   fields.object("attention");
   Json of_attention;
-  const MaskFill wanted_fill = read_fill(config, of_attention);
-  const AttentionOptions attention = read_attention(Fields(of_attention, "cait", "attention"), dim);
+  const MaskFill wanted = read_fill(config, of_attention);
+  attention = read_attention(Fields(of_attention, "cait", "attention"), dim);
   fields.done();
-  check(!attention.relative_bias,
-        "cait: relative_bias goes with one softmax a head; here heads mix their scores");
-  const MaskFill fill = attention.mask_diagonal ? wanted_fill : MaskFill::none;
+  attention.qkv_init = xavier_q_and_kv(attention.heads * attention.head_dim);
+  fill = attention.mask_diagonal ? wanted : MaskFill::none;
 
-  grid = patch_grid(image_size, tokenizer.patch_size);
+  const Grid grid = patch_grid(image_size, tokenizer.patch_size);
   patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, eps);
   pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dim}, normal(1));
   cls_token = scope.parameter("cls_token", {1, 1, dim}, normal(1));
   if (attention.prior.sharing == Sharing::model)
     prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 0);
-  const int64_t inner = attention.heads * attention.head_dim;
   const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
+  const auto rate = [&](int64_t i) { return rates[static_cast<size_t>(i)]; };
   for (int64_t i = 0; i < depth; ++i) {
-    const Scope here = scope / "blocks" / i, attn = here / "attn";
-    Layer layer = layer_of(here, dim, attention, fill, hidden, i + 1, rates[static_cast<size_t>(i)], eps);
-    layer.qkv = Linear(attn / "qkv", dim, 3 * inner,
-                       {.bias = attention.qkv_bias, .weight_init = xavier_q_and_kv(inner)});
-    if (attention.prior.sharing == Sharing::head || attention.prior.sharing == Sharing::layer)
-      layer.prior.emplace(attn / "prior", attention.prior.sharing == Sharing::head ? attention.heads : 1,
-                          attention.prior.hidden, grid, 0);
-    layer.decay = Decay(attn / "gate", attention.decay, dim, attention.heads);
-    blocks.push_back(std::move(layer));
+    const Scope here = scope / "blocks" / i;
+    blocks.push_back(layer(here, dim, hidden, i + 1, rate(i), eps));
+    blocks.back().attn = Attention(here / "attn", dim, attention, grid, 0);
   }
   for (int64_t i = 0; i < class_depth; ++i) {
-    const Scope here = scope / "blocks_token_only" / i, attn = here / "attn";
-    Layer layer = layer_of(here, dim, attention, MaskFill::none, hidden, i + 1,
-                           rates[static_cast<size_t>(depth + i)], eps);
-    layer.q = Linear(attn / "q", dim, inner, {.bias = attention.qkv_bias});
-    layer.k = Linear(attn / "k", dim, inner, {.bias = attention.qkv_bias, .weight_init = xavier_half()});
-    layer.v = Linear(attn / "v", dim, inner, {.bias = attention.qkv_bias, .weight_init = xavier_half()});
-    blocks_token_only.push_back(std::move(layer));
+    const Scope here = scope / "blocks_token_only" / i;
+    blocks_token_only.push_back(layer(here, dim, hidden, i + 1, rate(depth + i), eps));
+    blocks_token_only.back().of_class.emplace(here / "attn", dim, attention);
   }
   norm = LayerNorm(scope / "norm", dim, eps);
   head = Linear(scope / "head", dim, num_classes);
 }
 
+Tensor CaiT::rest(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
+  const Tensor y = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass);
+  return residual(y, multiply(layer.mlp(layer.norm2(y)), layer.gamma_2), layer.drop_path, pass);
+}
+
+Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const {
+  const Inside here(layer.path);
+  const Tensor normed = layer.norm1(x), qkv = layer.attn.qkv(normed);
+  const int64_t inner = qkv.dim(2) / 3;
+  ScoreTerms terms = layer.attn.terms(normed, omega);
+  terms.mask_diagonal = false;  // `fill` says where in the mixing it goes
+  const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
+  return rest(layer, x, layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill)), pass);
+}
+
+Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
+  const Inside here(layer.path);
+  const ClassAttention& attn = *layer.of_class;
+  ScoreTerms terms;
+  terms.scale = 1 / std::sqrt(static_cast<double>(attention.head_dim));
+  terms.learned_scale = attn.scale;
+  const Tensor talked = layer.talk(attn.q(layer.norm1(cls)), attn.k(x), attn.v(x), terms, MaskFill::none);
+  return rest(layer, cls, attn.proj(talked), pass);
+}
+
 Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {
-  const auto rest = [&](const Layer& layer, const Tensor& x, const Tensor& attended) {  // after attention
-    const Tensor y = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass);
-    return residual(y, multiply(layer.mlp(layer.norm2(y)), layer.gamma_2), layer.drop_path, pass);
-  };
   const Tensor omega = prior ? (*prior)() : Tensor();
   Tensor x = add(patch_embed(image), pos_embed);  // [B, N, D]
-  for (const Layer& layer : blocks) {
-    const Inside here(layer.path);
-    const Tensor normed = layer.norm1(x), qkv = layer.qkv(normed);
-    const int64_t inner = qkv.dim(2) / 3;
-    ScoreTerms terms;
-    terms.grid = grid;
-    terms.prior = layer.prior ? (*layer.prior)() : omega;
-    layer.decay.apply(normed, terms);
-    const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
-    x = rest(layer, x, layer.talk(part(0), part(1), part(2), terms));
-  }
+  for (const Layer& layer : blocks) x = patch_layer(layer, x, omega, pass);
   Tensor cls = broadcast_to(cls_token, {x.dim(0), 1, x.dim(2)});
-  for (const Layer& layer : blocks_token_only) {
-    const Inside here(layer.path);
-    cls = rest(layer, cls, layer.talk(layer.q(layer.norm1(cls)), layer.k(x), layer.v(x), {}));
-  }
+  for (const Layer& layer : blocks_token_only) cls = class_layer(layer, cls, x, pass);
   return head(norm(cls.reshape({x.dim(0), x.dim(2)})));  // [B, K]
 }
 

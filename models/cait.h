@@ -27,29 +27,31 @@ struct CaiT {
   // (the paper's equation), or 0 before (its released code).
   enum class MaskFill { none, infinity, zero };
 
-  // Attention whose heads talk (Shazeer et al., 2020), from q [B, N, H d], k, v [B, M, H d]:
-  //   s[h] = scale_h q_h . k_h, and the score terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
-  //   b[g] = sum_h W[g, h] a[h];  y = proj(concat_g b[g] v_g)
+  // Attention whose heads talk (Shazeer et al., 2020), from q [B, N, H d], k, v [B, M, H d] -> [B, N, H d]:
+  //   s[h] = the scores of head h, through the terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
+  //   b[g] = sum_h W[g, h] a[h];  y = concat_g b[g] v_g
   struct Talk {
     Talk() = default;
-    Talk(const Scope& scope, int64_t dim, const AttentionOptions& options, MaskFill fill);
-    // terms: prior and decay of the patches; its scale and masks are not read -> [B, N, D]
-    Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms) const;
+    Talk(const Scope& scope, int64_t heads);
+    Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
+                      MaskFill fill) const;
 
-    AttentionOptions options;
     Tensor proj_l, proj_w;  // [H, H]
-    Tensor scale;           // [H], learned
-    Linear proj;
-    MaskFill fill = MaskFill::none;
   };
 
+  struct ClassAttention {
+    ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& options);
+
+    Linear q, k, v, proj;
+    Tensor scale;  // [H], learned
+  };
+
+  // A patch layer, or with `of_class` a class layer.
   struct Layer {
     LayerNorm norm1;
-    Linear qkv;      // a patch layer's
-    Linear q, k, v;  // a class layer's
+    Attention attn;
+    std::optional<ClassAttention> of_class;
     Talk talk;
-    std::optional<SpatialPrior> prior;
-    Decay decay;
     Tensor gamma_1, gamma_2;  // [D]
     LayerNorm norm2;
     Mlp mlp;
@@ -63,7 +65,15 @@ struct CaiT {
   std::vector<Layer> blocks, blocks_token_only;
   LayerNorm norm;
   Linear head;
-  Grid grid;
+  AttentionOptions attention;
+  MaskFill fill = MaskFill::none;
+
+ private:
+  Layer layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t number, double rate, double eps) const;
+  // What follows attention: x + g1 * attended, then the MLP.
+  Tensor rest(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const;
+  Tensor patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const;
+  Tensor class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const;
 };
 
 // cait, s-cait (SPT), l-cait (LSA), sl-cait; an empty Json for another name.

@@ -1,0 +1,157 @@
+// The papers' ideas compose: every combination of them on every backbone builds, or is refused with a reason,
+// and one step down the gradient lowers the loss.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/op_case.h"
+#include "engine/core/error.h"
+#include "engine/ops/loss.h"
+#include "models/model.h"
+
+using namespace tessera;
+
+namespace {
+
+struct Backbone {
+  const char* arch;
+  Json config;  // without tokenizer and attention
+  Json patch, shifted;
+  Json heads;
+  std::vector<Json> pools;  // null: it has none
+};
+
+std::vector<Backbone> backbones() {
+  const Json patch{{"kind", "patch"}, {"patch_size", 2}}, shifted{{"kind", "shifted"}, {"patch_size", 2}};
+  const Json soft{{"kind", "soft_split"}, {"splits", 2}, {"token_dim", 4}};
+  Json shifted_soft = soft;
+  shifted_soft["directions"] = "diagonal";
+  const Json spool{{"kind", "shifted"}};
+  return {{"vit", {{"dim", 8}, {"depth", 2}}, patch, shifted, 2, {Json()}},
+          {"pit", {{"dim", 8}, {"depth", {1, 1}}}, patch, shifted, {2, 4}, {{{"kind", "conv"}}, spool}},
+          {"swin",
+           {{"dim", 8}, {"depth", {2, 1}}, {"window", 2}},
+           patch,
+           shifted,
+           {2, 4},
+           {{{"kind", "merge"}}, spool}},
+          {"cait", {{"dim", 8}, {"depth", 2}, {"class_depth", 1}}, patch, shifted, 2, {Json()}},
+          {"t2t", {{"dim", 8}, {"depth", 2}}, soft, shifted_soft, 2, {Json()}}};
+}
+
+// Every combination of the score terms.
+std::vector<Json> attentions(const Json& heads) {
+  std::vector<Json> all;
+  for (const char* scale : {"fixed", "learned"})
+    for (const bool mask : {false, true})
+      for (const bool bias : {false, true})
+        for (const Json& prior :
+             {Json(), Json{{"sharing", "head"}, {"hidden", 2}}, Json{{"sharing", "layer"}, {"hidden", 2}},
+              Json{{"sharing", "model"}, {"hidden", 2}}})
+          for (const Json& decay :
+               {Json(), Json{{"kind", "fixed"}}, Json{{"kind", "distance"}, {"alpha", 0.2}},
+                Json{{"kind", "content"}, {"alpha", 0.5}}, Json{{"kind", "content"}, {"distance", false}}})
+            all.push_back({{"heads", heads},
+                           {"scale", scale},
+                           {"mask_diagonal", mask},
+                           {"relative_bias", bias},
+                           {"prior", prior},
+                           {"decay", decay}});
+  return all;
+}
+
+// Moved off their start, where some are zero and block each other's gradient (the prior's second layer).
+void perturb(const Parameters& parameters) {
+  uint64_t seed = 0;
+  for (const Parameter& p : parameters) {
+    if (!p.trainable) continue;
+    const Tensor noise = random_tensor(p.value.shape(), ++seed);
+    for (int64_t i = 0; i < noise.elements(); ++i) p.value.data<double>()[i] += 0.1 * noise.data<double>()[i];
+  }
+}
+
+// Why a gradient may be zero throughout: the tokens of the last layer reach the logits through the class
+// token alone, whose pairs have no place on the grid. (A prior that all layers share has the others.)
+bool read_by_the_class_token_alone(const std::string& arch, const std::string& name) {
+  const bool last = arch == "pit" ? name.starts_with("transformers.1.blocks.0.")
+                                  : (arch == "vit" || arch == "t2t") && name.starts_with("blocks.1.");
+  return last && (name.find(".prior.") != name.npos || name.find(".gate.") != name.npos ||
+                  name.ends_with("relative_position_bias_table"));
+}
+
+double loss_of(const Model& model, const Tensor& images, const Tensor& labels, bool backward) {
+  Pass pass{.training = true, .random = Random(1), .drop = false};
+  if (!backward) return cross_entropy(model.logits(images, pass), labels).item();
+  Tape tape;
+  const Tensor loss = cross_entropy(model.logits(images, pass), labels);
+  tape.backward(loss);
+  return loss.item();
+}
+
+void check_gradients(const Model& model, const std::string& arch) {
+  for (const Parameter& p : model.parameters) {
+    if (!p.trainable) continue;
+    CAPTURE(p.name);
+    const Tensor grad = p.value.grad();
+    REQUIRE((grad.defined() || read_by_the_class_token_alone(arch, p.name)));
+    double largest = 0;
+    if (grad.defined())
+      for (const double g : grad.values()) largest = std::isfinite(g) ? std::max(largest, std::abs(g)) : g;
+    CHECK(std::isfinite(largest));
+    if (!read_by_the_class_token_alone(arch, p.name)) CHECK(largest > 0);
+  }
+}
+
+// One step of plain gradient descent, short enough that the loss must fall if the gradient is its gradient.
+void check_step(const Model& model, const std::string& arch) {
+  perturb(model.parameters);
+  const Tensor images = random_tensor({3, 3, 8, 8}, 77),
+               labels = Tensor::from(std::vector<int64_t>{0, 1, 2}, {3});
+  const double before = loss_of(model, images, labels, true);
+  check_gradients(model, arch);
+  double squares = 0;
+  for (const Parameter& p : model.parameters)
+    if (p.trainable && p.value.grad().defined())
+      for (const double g : p.value.grad().values()) squares += g * g;
+  const double rate = 1e-3 * before / squares;  // a first-order fall of a thousandth
+  for (const Parameter& p : model.parameters)
+    if (p.trainable && p.value.grad().defined())
+      for (int64_t i = 0; i < p.value.elements(); ++i)
+        p.value.data<double>()[i] -= rate * p.value.grad().data<double>()[i];
+  CHECK(loss_of(model, images, labels, false) < before);
+}
+
+}  // namespace
+
+TEST_CASE("every combination of the four ideas trains on every backbone, or is refused with a reason") {
+  for (const Backbone& backbone : backbones()) {
+    int built = 0, refused = 0;
+    for (const Json& tokenizer : {backbone.patch, backbone.shifted})
+      for (const Json& pool : backbone.pools)
+        for (const Json& attention : attentions(backbone.heads)) {
+          Json config = backbone.config;
+          config.update({{"arch", backbone.arch}, {"image_size", 8}, {"num_classes", 3}});
+          config["tokenizer"] = tokenizer;
+          config["attention"] = attention;
+          if (!pool.is_null()) config["pool"] = pool;
+          CAPTURE(config.dump());
+          try {
+            const Model model = build(config, {.dtype = DType::f64});
+            ++built;
+            check_step(model, backbone.arch);
+          } catch (const Error& error) {
+            ++refused;
+            // A prior that the model shares needs one grid for all layers.
+            CHECK(std::string(error.what()).find("a prior cannot be shared by the model") !=
+                  std::string::npos);
+          }
+        }
+    CAPTURE(backbone.arch);
+    CHECK(built >= 240);
+    CHECK((refused == 0 || backbone.pools.size() == 2));
+  }
+}
