@@ -4,11 +4,10 @@
 
 #include <cmath>
 
-#include "engine/autograd/tape.h"
-#include "engine/check/op_case.h"
 #include "engine/core/error.h"
 #include "engine/ops/loss.h"
 #include "models/presets.h"
+#include "tests/models/differences.h"
 
 using namespace tessera;
 
@@ -33,15 +32,6 @@ Json everything() {
             {"decay", {{"kind", "content"}, {"alpha", 0.5}}}}}};
 }
 
-// The prior's fc2 starts at 0 and the positions at size 1: moved, so that every path carries a gradient.
-void perturb(const Model& model) {
-  uint64_t seed = 0;
-  for (const Parameter& p : model.parameters) {
-    const Tensor noise = random_tensor(p.value.shape(), ++seed);
-    for (int64_t i = 0; i < noise.elements(); ++i) p.value.data<double>()[i] += 0.2 * noise.data<double>()[i];
-  }
-}
-
 // The last block's tokens reach the logits through the class token alone, whose pairs have no position.
 bool read_by_the_class_token_alone(const std::string& name) {
   return name.starts_with("blocks.1.attn.prior") || name.starts_with("blocks.1.attn.gate") ||
@@ -59,26 +49,12 @@ TEST_CASE("a ViT with every score term has the gradient that differences show") 
   perturb(model);
   const Tensor images = random_tensor({2, 2, 8, 8}, 99);
   Pass pass;
-  {
-    Tape tape;
-    tape.backward(loss_of(model, images, pass));
-  }
+  check_slopes(model, [&] { return loss_of(model, images, pass); });
   for (const Parameter& p : model.parameters) {
     CAPTURE(p.name);
-    const Tensor direction = random_tensor(p.value.shape(), 5), start = p.value.clone();
-    const auto along = [&](double step) {
-      for (int64_t i = 0; i < start.elements(); ++i)
-        p.value.data<double>()[i] = start.data<double>()[i] + step * direction.data<double>()[i];
-      return loss_of(model, images, pass).item();
-    };
-    const double h = 1e-4;
-    const double slope = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h);
-    along(0);
-    double predicted = 0;
-    for (int64_t i = 0; i < start.elements(); ++i)
-      predicted += p.value.grad().data<double>()[i] * direction.data<double>()[i];
-    CHECK(predicted == doctest::Approx(slope).epsilon(1e-6));
-    CHECK((std::abs(slope) > 1e-9) != read_by_the_class_token_alone(p.name));
+    double largest = 0;
+    for (const double g : p.value.grad().values()) largest = std::max(largest, std::abs(g));
+    CHECK((largest > 1e-9) != read_by_the_class_token_alone(p.name));
   }
 }
 
