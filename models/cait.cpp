@@ -1,13 +1,13 @@
 #include "models/cait.h"
 
 #include <cmath>
-#include <map>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/softmax.h"
+#include "models/parts/frame.h"
 
 namespace tessera {
 
@@ -92,14 +92,10 @@ CaiT::Layer CaiT::layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t
 
 CaiT::CaiT(const Json& config, const Scope& scope) {
   Fields fields(config, "cait");
-  const Range positive = Range::at_least(1);
-  fields.choice("arch", {"cait"});
-  const auto image_size = fields.get<int64_t>("image_size", positive);
-  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  const auto num_classes = fields.get<int64_t>("num_classes", positive);
-  const auto dim = fields.get<int64_t>("dim", positive), depth = fields.get<int64_t>("depth", positive);
-  const auto class_depth = fields.get<int64_t>("class_depth", 2, positive);
-  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
+  const Frame frame = read_frame(fields, "cait");
+  const auto dim = fields.get<int64_t>("dim", Range::at_least(1)),
+             depth = fields.get<int64_t>("depth", Range::at_least(1));
+  const auto class_depth = fields.get<int64_t>("class_depth", 2, Range::at_least(1));
   const std::vector<double> rates = drop_rates(fields, depth + class_depth, "constant");
   const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
   fields.object("attention");
@@ -110,26 +106,25 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
   attention.qkv_init = xavier_q_and_kv(attention.heads * attention.head_dim);
   fill = attention.mask_diagonal ? wanted : MaskFill::none;
 
-  const Grid grid = patch_grid(image_size, tokenizer.patch_size);
-  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, eps);
+  const Grid grid = patch_grid(frame.image_size, tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, frame.in_channels, dim, frame.eps);
   pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dim}, normal(1));
   cls_token = scope.parameter("cls_token", {1, 1, dim}, normal(1));
   if (attention.prior.sharing == Sharing::model)
     prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 0);
-  const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
   const auto rate = [&](int64_t i) { return rates[static_cast<size_t>(i)]; };
   for (int64_t i = 0; i < depth; ++i) {
     const Scope here = scope / "blocks" / i;
-    blocks.push_back(layer(here, dim, hidden, i + 1, rate(i), eps));
+    blocks.push_back(layer(here, dim, frame.hidden(dim), i + 1, rate(i), frame.eps));
     blocks.back().attn = Attention(here / "attn", dim, attention, grid, 0);
   }
   for (int64_t i = 0; i < class_depth; ++i) {
     const Scope here = scope / "blocks_token_only" / i;
-    blocks_token_only.push_back(layer(here, dim, hidden, i + 1, rate(depth + i), eps));
+    blocks_token_only.push_back(layer(here, dim, frame.hidden(dim), i + 1, rate(depth + i), frame.eps));
     blocks_token_only.back().of_class.emplace(here / "attn", dim, attention);
   }
-  norm = LayerNorm(scope / "norm", dim, eps);
-  head = Linear(scope / "head", dim, num_classes);
+  norm = LayerNorm(scope / "norm", dim, frame.eps);
+  head = Linear(scope / "head", dim, frame.num_classes);
 }
 
 Tensor CaiT::rest(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
@@ -167,33 +162,27 @@ Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {
 }
 
 Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  static const std::map<std::string, std::pair<bool, bool>> known{{"cait", {false, false}},
-                                                                  {"s-cait", {true, false}},
-                                                                  {"l-cait", {false, true}},
-                                                                  {"sl-cait", {true, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const auto [shifted, locality] = found->second;
-  Json tokenizer{{"kind", shifted ? "shifted" : "patch"}, {"patch_size", image_size / 8}};
-  if (shifted) tokenizer.update({{"directions", "diagonal"}, {"ratio", 0.5}});
+  const auto modifiers = modifiers_of(name, "cait");
+  if (!modifiers) return {};
+  const bool shifted = modifiers->shifted, locality = modifiers->locality;
+  Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}};
+  tokenizer["patch_size"] = image_size / 8;
   Json attention{{"heads", 4},
                  {"head_dim", 64},
                  {"qkv_bias", false},
                  {"scale", locality ? "learned" : "fixed"},
                  {"mask_diagonal", locality}};
   if (locality) attention["mask_fill"] = "zero";
-  return {{"arch", "cait"},
-          {"image_size", image_size},
-          {"in_channels", 3},
-          {"num_classes", num_classes},
-          {"dim", 192},
-          {"depth", 24},
-          {"class_depth", 2},
-          {"mlp_ratio", 2.0},
-          {"drop_path", 0.1},
-          {"drop_path_rule", "constant"},
-          {"tokenizer", tokenizer},
-          {"attention", attention}};
+  Json config = preset_frame("cait", image_size, num_classes);
+  config.update({{"dim", 192},
+                 {"depth", 24},
+                 {"class_depth", 2},
+                 {"mlp_ratio", 2.0},
+                 {"drop_path", 0.1},
+                 {"drop_path_rule", "constant"},
+                 {"tokenizer", tokenizer},
+                 {"attention", attention}});
+  return config;
 }
 
 }  // namespace tessera

@@ -1,13 +1,12 @@
 #include "models/pit.h"
 
-#include <map>
-#include <numeric>
+#include <tuple>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
-#include "models/parts/stages.h"
+#include "models/parts/frame.h"
 
 namespace tessera {
 
@@ -31,50 +30,32 @@ Tensor PiT::ConvPool::operator()(const Tensor& x) const {
 
 PiT::PiT(const Json& config, const Scope& scope) {
   Fields fields(config, "pit");
-  const Range positive = Range::at_least(1);
-  fields.choice("arch", {"pit"});
-  const auto image_size = fields.get<int64_t>("image_size", positive);
-  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  const auto num_classes = fields.get<int64_t>("num_classes", positive);
-  const auto first_dim = fields.get<int64_t>("dim", positive);
-  const auto depth = fields.get<std::vector<int64_t>>("depth", positive);
-  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
-  const int64_t blocks = std::accumulate(depth.begin(), depth.end(), int64_t{0});
-  const std::vector<double> rates = drop_rates(fields, blocks, "constant");
-  const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
-  std::vector<int64_t> dims;
-  for (size_t i = 0; i < depth.size(); ++i) dims.push_back(first_dim << i);
-  const std::vector<AttentionOptions> attention = read_staged_attention(fields, dims);
+  const StagedFrame frame = read_staged_frame(fields, "pit", "constant");
+  const auto& [dims, depth] = std::tie(frame.dims, frame.depth);
   const auto shifted = read_pool(fields, "conv");
   fields.done();
-  check(!depth.empty(), "pit: depth is an empty list, a stage at least is wanted");
-  for (const AttentionOptions& o : attention)
-    check(o.prior.sharing != Sharing::model,
-          "pit: the stages' grids differ, so a prior cannot be shared by the model; ",
-          "share it by head or layer");
 
-  Grid grid = patch_grid(image_size, tokenizer.patch_size);
-  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, first_dim, eps,
-                          tokenizer.shifted ? xavier_normal() : xavier_normal_conv());
-  cls_token = scope.parameter("cls_token", {1, 1, first_dim}, normal(1));
-  pos_embed = scope.parameter("pos_embed", {1, 1 + grid.height * grid.width, first_dim}, normal(1));
+  Grid grid = patch_grid(frame.image_size, frame.tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", frame.tokenizer, frame.in_channels, dims[0], frame.eps,
+                          frame.tokenizer.shifted ? xavier_normal() : xavier_normal_conv());
+  cls_token = scope.parameter("cls_token", {1, 1, dims[0]}, normal(1));
+  pos_embed = scope.parameter("pos_embed", {1, 1 + grid.height * grid.width, dims[0]}, normal(1));
   int64_t built = 0;
   for (size_t i = 0; i < depth.size(); ++i) {
     const Scope here = scope / "transformers" / static_cast<int64_t>(i);
     Stage stage;
     if (i > 0 && shifted)
-      stage.shifted_pool.emplace(here / "pool", *shifted, dims[i - 1], dims[i], grid, true, eps);
+      stage.shifted_pool.emplace(here / "pool", *shifted, dims[i - 1], dims[i], grid, true, frame.eps);
     else if (i > 0)
       stage.conv_pool.emplace(here / "pool", dims[i - 1], grid);
     if (i > 0) grid = {(grid.height + 1) / 2, (grid.width + 1) / 2};
-    const auto hidden = static_cast<int64_t>(static_cast<double>(dims[i]) * mlp_ratio);
     for (int64_t j = 0; j < depth[i]; ++j, ++built)
-      stage.blocks.emplace_back(here / "blocks" / j, dims[i], attention[i], grid, 1, hidden,
-                                rates[static_cast<size_t>(built)], eps);
+      stage.blocks.emplace_back(here / "blocks" / j, dims[i], frame.attention[i], grid, 1,
+                                frame.hidden(dims[i]), frame.rates[static_cast<size_t>(built)], frame.eps);
     transformers.push_back(std::move(stage));
   }
-  norm = LayerNorm(scope / "norm", dims.back(), eps);
-  head = Linear(scope / "head", dims.back(), num_classes);
+  norm = LayerNorm(scope / "norm", dims.back(), frame.eps);
+  head = Linear(scope / "head", dims.back(), frame.num_classes);
 }
 
 Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
@@ -90,37 +71,26 @@ Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
 }
 
 Json pit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  struct Modifiers {
-    bool shifted, locality, shifted_pool;
-  };
-  static const std::map<std::string, Modifiers> known{{"pit", {false, false, false}},
-                                                      {"s-pit", {true, false, false}},
-                                                      {"l-pit", {false, true, false}},
-                                                      {"sl-pit", {true, true, false}},
-                                                      {"sl-pit-spool", {true, true, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const auto [shifted, locality, shifted_pool] = found->second;
-  const Json spt{{"kind", "shifted"}, {"directions", "diagonal"}, {"ratio", 0.5}};
-  Json tokenizer = shifted ? spt : Json{{"kind", "patch"}};
+  const auto modifiers = modifiers_of(name, "pit", true);
+  if (!modifiers) return {};
+  const auto [shifted, locality, shifted_pool] = *modifiers;
+  Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}};
   tokenizer["patch_size"] = image_size / 16;
-  return {{"arch", "pit"},
-          {"image_size", image_size},
-          {"in_channels", 3},
-          {"num_classes", num_classes},
-          {"dim", 96},
-          {"depth", {2, 6, 4}},
-          {"mlp_ratio", 2.0},
-          {"drop_path", 0.1},
-          {"drop_path_rule", "constant"},
-          {"tokenizer", tokenizer},
-          {"pool", shifted_pool ? spt : Json{{"kind", "conv"}}},
-          {"attention",
-           {{"heads", {2, 4, 8}},
-            {"head_dim", 48},
-            {"qkv_bias", false},
-            {"scale", locality ? "learned" : "fixed"},
-            {"mask_diagonal", locality}}}};
+  Json config = preset_frame("pit", image_size, num_classes);
+  config.update({{"dim", 96},
+                 {"depth", {2, 6, 4}},
+                 {"mlp_ratio", 2.0},
+                 {"drop_path", 0.1},
+                 {"drop_path_rule", "constant"},
+                 {"tokenizer", tokenizer},
+                 {"pool", shifted_pool ? shifted_options() : Json{{"kind", "conv"}}},
+                 {"attention",
+                  {{"heads", {2, 4, 8}},
+                   {"head_dim", 48},
+                   {"qkv_bias", false},
+                   {"scale", locality ? "learned" : "fixed"},
+                   {"mask_diagonal", locality}}}});
+  return config;
 }
 
 }  // namespace tessera

@@ -1,15 +1,14 @@
 #include "models/swin.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
+#include <tuple>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
-#include "models/parts/stages.h"
+#include "models/parts/frame.h"
 
 namespace tessera {
 
@@ -104,52 +103,33 @@ Tensor Swin::PatchMerging::operator()(const Tensor& x) const {
 Swin::Swin(const Json& config, const Scope& outer) {
   const Scope scope = outer.with(LinearRule::pytorch);
   Fields fields(config, "swin");
-  const Range positive = Range::at_least(1);
-  fields.choice("arch", {"swin"});
-  const auto image_size = fields.get<int64_t>("image_size", positive);
-  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  const auto num_classes = fields.get<int64_t>("num_classes", positive);
-  const auto first_dim = fields.get<int64_t>("dim", positive),
-             window = fields.get<int64_t>("window", 4, positive);
-  const auto depth = fields.get<std::vector<int64_t>>("depth", positive);
-  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
-  const int64_t blocks = std::accumulate(depth.begin(), depth.end(), int64_t{0});
-  const std::vector<double> rates = drop_rates(fields, blocks, "linear");
-  const Tokenizer::Options tokenizer = read_tokenizer(fields.object("tokenizer"));
-  std::vector<int64_t> dims;
-  for (size_t i = 0; i < depth.size(); ++i) dims.push_back(first_dim << i);
-  const std::vector<AttentionOptions> attention = read_staged_attention(fields, dims);
+  const StagedFrame frame = read_staged_frame(fields, "swin", "linear");
+  const auto& [dims, depth] = std::tie(frame.dims, frame.depth);
+  const auto window = fields.get<int64_t>("window", 4, Range::at_least(1));
   const bool positions = fields.get("pos_embed", true);
   const auto shifted = read_pool(fields, "merge");
   fields.done();
-  check(!depth.empty(), "swin: depth is an empty list, a stage at least is wanted");
-  for (const AttentionOptions& o : attention)
-    check(o.prior.sharing != Sharing::model,
-          "swin: the stages' windows differ, so a prior cannot be shared by the ",
-          "model; share it by head or layer");
 
-  Grid grid = patch_grid(image_size, tokenizer.patch_size);
-  patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, first_dim, eps);
+  Grid grid = patch_grid(frame.image_size, frame.tokenizer.patch_size);
+  patch_embed = Tokenizer(scope / "patch_embed", frame.tokenizer, frame.in_channels, dims[0], frame.eps);
   if (positions)
-    pos_embed =
-        scope.parameter("pos_embed", {1, grid.height * grid.width, first_dim}, truncated_normal(0.02));
+    pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dims[0]}, truncated_normal(0.02));
   int64_t built = 0;
   for (size_t i = 0; i < depth.size(); ++i) {
     const Scope here = scope / "layers" / static_cast<int64_t>(i);
     Layer layer;
     if (i > 0 && shifted)
-      layer.shifted_pool.emplace(here / "downsample", *shifted, dims[i - 1], dims[i], grid, false, eps);
+      layer.shifted_pool.emplace(here / "downsample", *shifted, dims[i - 1], dims[i], grid, false, frame.eps);
     else if (i > 0)
-      layer.merging.emplace(here / "downsample", dims[i - 1], grid, eps);
+      layer.merging.emplace(here / "downsample", dims[i - 1], grid, frame.eps);
     if (i > 0) grid = {grid.height / 2, grid.width / 2};
-    const auto hidden = static_cast<int64_t>(static_cast<double>(dims[i]) * mlp_ratio);
     for (int64_t j = 0; j < depth[i]; ++j, ++built)
-      layer.blocks.emplace_back(here / "blocks" / j, dims[i], attention[i], grid, window, j % 2 == 1, hidden,
-                                rates[static_cast<size_t>(built)], eps);
+      layer.blocks.emplace_back(here / "blocks" / j, dims[i], frame.attention[i], grid, window, j % 2 == 1,
+                                frame.hidden(dims[i]), frame.rates[static_cast<size_t>(built)], frame.eps);
     layers.push_back(std::move(layer));
   }
-  norm = LayerNorm(scope / "norm", dims.back(), eps);
-  head = Linear(scope / "head", dims.back(), num_classes);
+  norm = LayerNorm(scope / "norm", dims.back(), frame.eps);
+  head = Linear(scope / "head", dims.back(), frame.num_classes);
 }
 
 Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
@@ -164,40 +144,29 @@ Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
 }
 
 Json swin_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  struct Modifiers {
-    bool shifted, locality, shifted_pool;
-  };
-  static const std::map<std::string, Modifiers> known{{"swin", {false, false, false}},
-                                                      {"s-swin", {true, false, false}},
-                                                      {"l-swin", {false, true, false}},
-                                                      {"sl-swin", {true, true, false}},
-                                                      {"sl-swin-spool", {true, true, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const auto [shifted, locality, shifted_pool] = found->second;
-  const Json spt{{"kind", "shifted"}, {"directions", "diagonal"}, {"ratio", 0.5}};
-  Json tokenizer = shifted ? spt : Json{{"kind", "patch"}, {"post_norm", true}};
+  const auto modifiers = modifiers_of(name, "swin", true);
+  if (!modifiers) return {};
+  const auto [shifted, locality, shifted_pool] = *modifiers;
+  Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}, {"post_norm", true}};
   tokenizer["patch_size"] = image_size / 16;
-  return {{"arch", "swin"},
-          {"image_size", image_size},
-          {"in_channels", 3},
-          {"num_classes", num_classes},
-          {"dim", 96},
-          {"depth", {2, 6, 4}},
-          {"mlp_ratio", 2.0},
-          {"drop_path", 0.1},
-          {"drop_path_rule", "linear"},
-          {"window", 4},
-          {"pos_embed", true},
-          {"tokenizer", tokenizer},
-          {"pool", shifted_pool ? spt : Json{{"kind", "merge"}}},
-          {"attention",
-           {{"heads", {3, 6, 12}},
-            {"head_dim", 32},
-            {"qkv_bias", true},
-            {"relative_bias", true},
-            {"scale", locality ? "learned" : "fixed"},
-            {"mask_diagonal", locality}}}};
+  Json config = preset_frame("swin", image_size, num_classes);
+  config.update({{"dim", 96},
+                 {"depth", {2, 6, 4}},
+                 {"mlp_ratio", 2.0},
+                 {"drop_path", 0.1},
+                 {"drop_path_rule", "linear"},
+                 {"window", 4},
+                 {"pos_embed", true},
+                 {"tokenizer", tokenizer},
+                 {"pool", shifted_pool ? shifted_options() : Json{{"kind", "merge"}}},
+                 {"attention",
+                  {{"heads", {3, 6, 12}},
+                   {"head_dim", 32},
+                   {"qkv_bias", true},
+                   {"relative_bias", true},
+                   {"scale", locality ? "learned" : "fixed"},
+                   {"mask_diagonal", locality}}}});
+  return config;
 }
 
 }  // namespace tessera

@@ -1,12 +1,12 @@
 #include "models/t2t.h"
 
 #include <cmath>
-#include <map>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/conv.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
+#include "models/parts/frame.h"
 
 namespace tessera {
 
@@ -78,13 +78,9 @@ Tensor T2T::TokenTransformer::operator()(const Tensor& z) const {
 T2T::T2T(const Json& config, const Scope& outer) {
   const Scope scope = outer.with(LinearRule::truncated_normal);
   Fields fields(config, "t2t");
-  const Range positive = Range::at_least(1);
-  fields.choice("arch", {"t2t"});
-  const auto image_size = fields.get<int64_t>("image_size", positive);
-  const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  const auto num_classes = fields.get<int64_t>("num_classes", positive);
-  const auto dim = fields.get<int64_t>("dim", positive), depth = fields.get<int64_t>("depth", positive);
-  const double mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0)), eps = fields.get("norm_eps", 1e-5);
+  const Frame frame = read_frame(fields, "t2t");
+  const auto dim = fields.get<int64_t>("dim", Range::at_least(1)),
+             depth = fields.get<int64_t>("depth", Range::at_least(1));
   const std::vector<double> rates = drop_rates(fields, depth, "linear");
   const SoftSplit tokenizer = read_soft_split(fields.object("tokenizer"));
   const AttentionOptions attention = read_attention(fields.object("attention"), dim);
@@ -92,14 +88,14 @@ T2T::T2T(const Json& config, const Scope& outer) {
 
   directions = tokenizer.directions;
   shift = static_cast<int64_t>(2 * tokenizer.ratio);
-  int64_t channels = in_channels * (directions ? 1 + copies(*directions) : 1), side = image_size;
+  int64_t channels = frame.in_channels * (directions ? 1 + copies(*directions) : 1), side = frame.image_size;
   const Scope tokens = scope / "tokens_to_token";
   for (int64_t i = 0; i < tokenizer.splits; ++i) {
     side = (side + 1) / 2;
     grids.push_back({side, side});
     if (i + 1 == tokenizer.splits) break;
     attentions.emplace_back(tokens / ("attention" + std::to_string(i + 1)), 9 * channels, tokenizer.token_dim,
-                            attention, eps);
+                            attention, frame.eps);
     channels = tokenizer.token_dim;
   }
   project = Linear(tokens / "project", 9 * channels, dim);
@@ -108,12 +104,11 @@ T2T::T2T(const Json& config, const Scope& outer) {
   pos_embed = scope.buffer("pos_embed", {1, 1 + grid.height * grid.width, dim}, sines());
   if (attention.prior.sharing == Sharing::model)
     prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 1);
-  const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
   for (int64_t i = 0; i < depth; ++i)
-    blocks.emplace_back(scope / "blocks" / i, dim, attention, grid, 1, hidden, rates[static_cast<size_t>(i)],
-                        eps);
-  norm = LayerNorm(scope / "norm", dim, eps);
-  head = Linear(scope / "head", dim, num_classes);
+    blocks.emplace_back(scope / "blocks" / i, dim, attention, grid, 1, frame.hidden(dim),
+                        rates[static_cast<size_t>(i)], frame.eps);
+  norm = LayerNorm(scope / "norm", dim, frame.eps);
+  head = Linear(scope / "head", dim, frame.num_classes);
 }
 
 Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
@@ -134,29 +129,25 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
 }
 
 Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  static const std::map<std::string, std::pair<bool, bool>> known{
-      {"t2t", {false, false}}, {"s-t2t", {true, false}}, {"l-t2t", {false, true}}, {"sl-t2t", {true, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const auto [shifted, locality] = found->second;
+  const auto modifiers = modifiers_of(name, "t2t");
+  if (!modifiers) return {};
+  const bool shifted = modifiers->shifted, locality = modifiers->locality;
   Json tokenizer{{"kind", "soft_split"}, {"splits", image_size == 64 ? 3 : 2}, {"token_dim", 64}};
   if (shifted) tokenizer.update({{"directions", "diagonal"}, {"ratio", 0.5}});
-  return {{"arch", "t2t"},
-          {"image_size", image_size},
-          {"in_channels", 3},
-          {"num_classes", num_classes},
-          {"dim", 256},
-          {"depth", 12},
-          {"mlp_ratio", 2.0},
-          {"drop_path", 0.1},
-          {"drop_path_rule", "linear"},
-          {"tokenizer", tokenizer},
-          {"attention",
-           {{"heads", 4},
-            {"head_dim", 64},
-            {"qkv_bias", false},
-            {"scale", locality ? "learned" : "fixed"},
-            {"mask_diagonal", locality}}}};
+  Json config = preset_frame("t2t", image_size, num_classes);
+  config.update({{"dim", 256},
+                 {"depth", 12},
+                 {"mlp_ratio", 2.0},
+                 {"drop_path", 0.1},
+                 {"drop_path_rule", "linear"},
+                 {"tokenizer", tokenizer},
+                 {"attention",
+                  {{"heads", 4},
+                   {"head_dim", 64},
+                   {"qkv_bias", false},
+                   {"scale", locality ? "learned" : "fixed"},
+                   {"mask_diagonal", locality}}}});
+  return config;
 }
 
 }  // namespace tessera
