@@ -10,8 +10,7 @@ namespace {
 const Range share = Range::between(0, 1);
 const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
 
-AugmentOptions read_augment(Fields f) {
-  AugmentOptions a;
+AugmentOptions read_augment(Fields f, AugmentOptions a) {
   a.flip = f.get("flip", a.flip);
   a.crop_padding = static_cast<int>(f.get<int64_t>("crop_padding", a.crop_padding, Range::between(0, 4096)));
   f.done();
@@ -148,7 +147,12 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.about = f.get<std::string>("about", c.about);
   c.model = read_model(f, c.model);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
-  if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment);
+  const Task task = task_of(c.model);
+  if (task == Task::diffuse) {
+    c.augment.crop_padding = 0;
+    c.smoothing = 0;
+  }
+  if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);
   c.batch = f.get("batch", c.batch, at_least_1);
   c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
   c.epochs = f.get("epochs", c.epochs, at_least_1);
@@ -158,6 +162,9 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule);
   c.clip = f.get("clip", c.clip, at_least_0);
   c.smoothing = f.get("smoothing", c.smoothing, share);
+  if (task == Task::diffuse && c.smoothing > 0)
+    f.fail_at("smoothing", "is ", c.smoothing,
+              "; a diffusion model is told one class, there is no label to smooth");
   c.ema = f.get("ema", c.ema, share);
   c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
   if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
@@ -188,7 +195,7 @@ Json to_json(const TrainConfig& c) {
           {"seed", c.seed}};
 }
 
-Dataset open_data(const DataConfig& config) {
+Dataset open_data(const DataConfig& config, Task task) {
   DatasetOptions options;
   options.image_size = static_cast<int>(config.image_size);
   options.seed = static_cast<uint64_t>(config.seed);
@@ -197,7 +204,9 @@ Dataset open_data(const DataConfig& config) {
   options.cache_bytes = static_cast<size_t>(config.cache_mb) << 20;
   options.train_images = config.train_images;
   options.validation_images = config.validation_images;
-  return open_dataset(config.name, config.dir, options);
+  Dataset dataset = open_dataset(config.name, config.dir, options);
+  if (task == Task::diffuse) dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
+  return dataset;
 }
 
 Json resolve_model(const Json& model, const Dataset& dataset) {

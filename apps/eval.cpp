@@ -106,6 +106,7 @@ void print_confused(const Evaluation& e, const std::vector<std::string>& names) 
 void print_report(const Checkpoint& checkpoint, const Json& result, const Evaluation& e) {
   fmt::print("{}  {} {}, {} images\n", checkpoint.path.string(), result["dataset"].get<std::string>(),
              result["split"].get<std::string>(), e.images);
+  if (e.task == Task::diffuse) return fmt::print("loss {:.4f}\n", e.loss());
   fmt::print("top-1 {:.2f} %  top-5 {:.2f} %  loss {:.4f}\n\n", 100 * e.top1(), 100 * e.top5(), e.loss());
   const Column columns[] = {{"class", "class", as_integer},   {"name", "name"},
                             {"images", "images", as_integer}, {"predicted", "predicted", as_integer},
@@ -123,15 +124,13 @@ ExitCode run(const Options& options) {
   const auto loader = evaluation_loader(options.split == "train" ? dataset.train : dataset.validation,
                                         Pipeline(checkpoint.data.empty_dataset()), options.batch);
   const Evaluation e = *evaluate(checkpoint.model, *loader, {.device = options.device, .go_on = {}});
-  const Json result{{"checkpoint", checkpoint.path.string()},
-                    {"dataset", dataset.name},
-                    {"split", options.split},
-                    {"images", e.images},
-                    {"top1", e.top1()},
-                    {"top5", e.top5()},
-                    {"loss", e.loss()},
-                    {"classes", class_rows(e, dataset.class_names)},
-                    {"confusion", matrix_of(e)}};
+  Json result{{"checkpoint", checkpoint.path.string()},
+              {"dataset", dataset.name},
+              {"split", options.split},
+              {"images", e.images}};
+  result.update(e.json());
+  if (e.task == Task::classify)
+    result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", matrix_of(e)}});
   if (options.json)
     print_json(result);
   else

@@ -1,7 +1,10 @@
 #include "apps/evaluate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
 
@@ -24,7 +27,37 @@ int64_t rank_of(const float* x, int64_t classes, int64_t label) {
   return rank;
 }
 
+void add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& labels,
+                Pass& pass) {
+  if (result.task == Task::classify) return result.add(model.logits(images, pass), labels);
+  const TensorMap batch{{"input", images}, {"target", labels}};
+  result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
+}
+
 }  // namespace
+
+double Evaluation::score() const { return task == Task::diffuse ? -loss() : top1(); }
+
+void Evaluation::add_loss(double mean, int64_t count) {
+  images += count;
+  loss_sum += mean * static_cast<double>(count);
+}
+
+std::string Evaluation::csv() const {
+  if (task == Task::diffuse) return fmt::format("{},,", loss());
+  return fmt::format("{},{},{}", loss(), top1(), top5());
+}
+
+Json Evaluation::json() const {
+  Json numbers{{"loss", loss()}};
+  if (task == Task::classify) numbers.update({{"top1", top1()}, {"top5", top5()}});
+  return numbers;
+}
+
+std::string Evaluation::text() const {
+  const std::string text = fmt::format("loss {:.4f}", loss());
+  return task == Task::diffuse ? text : text + fmt::format(" top-1 {:.2f} %", 100 * top1());
+}
 
 void Evaluation::add(const Tensor& logits, const Tensor& labels) {
   const Tensor on_host = logits.to(Device::cpu).to(DType::f32);
@@ -44,6 +77,7 @@ void Evaluation::add(const Tensor& logits, const Tensor& labels) {
 
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
   Evaluation result;
+  result.task = task_of(model.config);
   Pass pass;
   loader.start(0);
   while (!options.go_on || options.go_on(result.images)) {
@@ -53,8 +87,8 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
                   step = options.micro_batch > 0 ? options.micro_batch : images;
     for (int64_t first = 0; first < images; first += step) {
       const int64_t count = std::min(step, images - first);
-      const Tensor logits = model.logits(batch->images.rows(first, count).to(options.device), pass);
-      result.add(logits, batch->labels.rows(first, count));
+      add_images(result, model, batch->images.rows(first, count).to(options.device),
+                 batch->labels.rows(first, count), pass);
     }
   }
   return std::nullopt;

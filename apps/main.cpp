@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
            tessera::add_train,
            tessera::add_eval,
            tessera::add_predict,
+           tessera::add_sample,
            tessera::add_models,
            tessera::add_summary,
            tessera::add_parity,

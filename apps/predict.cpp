@@ -13,6 +13,7 @@
 #include "apps/overlay.h"
 #include "apps/report.h"
 #include "apps/subcommands.h"
+#include "apps/task.h"
 #include "data/resize.h"
 
 namespace tessera {
@@ -91,6 +92,8 @@ void print_prediction(const Json& row) {
 
 ExitCode run(const Options& options) {
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
+  check(task_of(checkpoint.model.config) == Task::classify, "predict: ", checkpoint.path.string(),
+        " draws images, it does not tell them apart; tessera sample shows what it draws");
   const Pipeline pipeline(checkpoint.data.empty_dataset());
   if (!options.overlay.empty()) {
     std::error_code error;

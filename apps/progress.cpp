@@ -23,9 +23,10 @@ size_t terminal_width() {
 std::string describe(const Status& s, int bar_width) {
   const std::string cells =
       bar_width > 0 ? bar(static_cast<double>(s.step) / static_cast<double>(s.steps), bar_width) + " " : "";
+  const std::string accuracy = s.accuracy ? fmt::format("  acc {:5.1f} %", 100 * *s.accuracy) : "";
   return fmt::format(
-      "epoch {}/{} {}step {}/{}  loss {:.4f}  acc {:5.1f} %  lr {:.2e}  {:.0f} img/s  wait {:.0f} %  left {}",
-      s.epoch, s.epochs, cells, s.step, s.steps, s.loss, 100 * s.accuracy, s.lr, s.rate, 100 * s.waiting,
+      "epoch {}/{} {}step {}/{}  loss {:.4f}{}  lr {:.2e}  {:.0f} img/s  wait {:.0f} %  left {}", s.epoch,
+      s.epochs, cells, s.step, s.steps, s.loss, accuracy, s.lr, s.rate, 100 * s.waiting,
       clock_text(s.seconds_left));
 }
 

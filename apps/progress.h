@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tessera {
@@ -9,7 +10,8 @@ namespace tessera {
 // What the live line says.
 struct Status {
   int64_t epoch, epochs, step, steps;  // counted from 1; steps in this epoch
-  double loss, accuracy;               // over the epoch so far
+  double loss;                         // over the epoch so far
+  std::optional<double> accuracy;      // likewise, of a classifier
   double lr;
   double rate;     // images a second
   double waiting;  // share of the time in which a step waited for data

@@ -9,6 +9,7 @@ namespace tessera {
 void add_train(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
+void add_sample(CLI::App& app);
 void add_models(CLI::App& app);
 void add_summary(CLI::App& app);
 void add_parity(CLI::App& app);

@@ -120,10 +120,12 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
                   const Options& options) {
   const Position& at = trainer.position();
   const std::string run = folder.path().string();
-  fmt::print("\nDone: best top-1 {:.2f} % (epoch {}), last {:.2f} %. The run folder is {}\n",
-             100 * at.best_top1, at.best_epoch, 100 * at.last_top1, run);
+  const Task task = task_of(config.model);
+  fmt::print("\nDone: best {} {} (epoch {}), last {}. The run folder is {}\n", score_name(task),
+             score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
   fmt::print("Next:\n  tessera eval {}{}\n", run,
              config.data.dir.empty() ? "" : " --data " + config.data.dir);
+  if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
   fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
   if (options.given("--recipe") && !options.given("--model"))
     fmt::print("  tessera train --recipe {} --model vit{}   (a plain ViT, to compare)\n", options.recipe,
@@ -162,7 +164,7 @@ ExitCode start(const Options& options) {
   if (!config.data.dir.empty()) config.data.dir = fs::absolute(config.data.dir).lexically_normal().string();
   const fs::path out = options.given("--out") ? fs::path(options.out)
                                               : free_folder(fs::path("runs") / base_name(options, config));
-  const Dataset dataset = open_data(config.data);
+  const Dataset dataset = open_data(config.data, task_of(config.model));
   config.data.image_size = dataset.image_shape[1];
   TrainConfig shown = config;
   config.model = resolve_model(config.model, dataset);
@@ -184,7 +186,7 @@ ExitCode resume(const Options& options) {
   RunFolder folder = RunFolder::open(path);
   TrainConfig config = read_train_config(read_json(folder.config()), folder.config().string());
   if (options.given("--data")) config.data.dir = options.data;
-  const Dataset dataset = open_data(config.data);
+  const Dataset dataset = open_data(config.data, task_of(config.model));
   config.model = resolve_model(config.model, dataset);
   Trainer trainer(config, dataset, options.device);
   if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);

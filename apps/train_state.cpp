@@ -27,8 +27,8 @@ Json to_json(const Position& p) {
           {"loss_sum", p.loss_sum},
           {"norm_sum", p.norm_sum},
           {"lr", p.lr},
-          {"best_top1", p.best_top1},
-          {"last_top1", p.last_top1},
+          {"best_top1", p.best_score},
+          {"last_top1", p.last_score},
           {"best_epoch", p.best_epoch},
           {"random_seed", p.random.seed},
           {"random_stream", p.random.stream},
@@ -46,8 +46,8 @@ Position read_position(const Json& json, const std::string& where) {
   p.loss_sum = f.get<double>("loss_sum");
   p.norm_sum = f.get<double>("norm_sum");
   p.lr = f.get<double>("lr");
-  p.best_top1 = f.get<double>("best_top1");
-  p.last_top1 = f.get<double>("last_top1");
+  p.best_score = f.get<double>("best_top1");
+  p.last_score = f.get<double>("last_top1");
   p.best_epoch = f.get<int64_t>("best_epoch", count);
   const auto word = [&](const char* key) {
     const Json* value = f.find(key);

@@ -17,7 +17,7 @@ struct Position {
   double loss_sum = 0, norm_sum = 0;  // of steps
   double lr = 0;                      // of the last step
   // Of the finished epochs.
-  double best_top1 = -1, last_top1 = -1;
+  double best_score = -1, last_score = -1;  // of Evaluation::score()
   int64_t best_epoch = 0;
   Random::State random;  // of dropout and drop path
 

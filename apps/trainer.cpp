@@ -53,6 +53,7 @@ double since(std::chrono::steady_clock::time_point then) {
 
 Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, Device device)
     : config_(config),
+      task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(device),
       model_(build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device})),
@@ -138,7 +139,7 @@ void Trainer::show(bool last) {
   const double left = static_cast<double>((total_steps() - done) * config_.batch) / rate +
                       static_cast<double>(epochs() - at_.epoch) * evaluation_seconds_ /
                           static_cast<double>(config_.eval_every);
-  progress_.show({at_.epoch + 1, epochs(), at_.step, steps_in(at_.epoch), at_.loss(), at_.accuracy(), at_.lr,
+  progress_.show({at_.epoch + 1, epochs(), at_.step, steps_in(at_.epoch), at_.loss(), accuracy(), at_.lr,
                   rate, waited / elapsed, left},
                  last);
 }
@@ -172,49 +173,55 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   const auto evaluation = evaluate(model_, *validation_, {config_.micro_batch, device_, go_on});
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);
-  at_.last_top1 = evaluation->top1();
-  if (at_.last_top1 > at_.best_top1) {
-    at_.best_top1 = at_.last_top1;
+  at_.last_score = evaluation->score();
+  if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {
+    at_.best_score = at_.last_score;
     at_.best_epoch = at_.epoch + 1;
   }
   return evaluation;
 }
 
+std::optional<double> Trainer::accuracy() const {
+  if (task_ != Task::classify) return std::nullopt;
+  return at_.accuracy();
+}
+
 std::string Trainer::metrics_row(const std::optional<Evaluation>& e) const {
+  const auto share = accuracy();
   const std::string row =
       fmt::format("{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
-                  at_.loss(), at_.accuracy(), at_.gradient_norm());
-  return row + (e ? fmt::format(",{},{},{}", e->loss(), e->top1(), e->top5()) : ",,,");
+                  at_.loss(), share ? fmt::format("{}", *share) : "", at_.gradient_norm());
+  return row + "," + (e ? e->csv() : ",,");
 }
 
 void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
   const double rate = static_cast<double>(epoch_clock_.images) / seconds;
   Json details{{"epoch", at_.epoch + 1},
                {"train_loss", at_.loss()},
-               {"train_accuracy", at_.accuracy()},
                {"seconds", seconds},
                {"images_per_second", rate},
                {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
-  std::string line = fmt::format("epoch {}/{}  train loss {:.4f} acc {:.2f} %", at_.epoch + 1, epochs(),
-                                 at_.loss(), 100 * at_.accuracy());
+  std::string line = fmt::format("epoch {}/{}  train loss {:.4f}", at_.epoch + 1, epochs(), at_.loss());
+  if (const auto share = accuracy()) {
+    details["train_accuracy"] = *share;
+    line += fmt::format(" acc {:.2f} %", 100 * *share);
+  }
   if (e) {
-    details.update({{"loss", e->loss()},
-                    {"top1", e->top1()},
-                    {"top5", e->top5()},
-                    {"evaluation_seconds", evaluation_seconds_}});
-    line += fmt::format("  validation loss {:.4f} top-1 {:.2f} %{}", e->loss(), 100 * e->top1(),
-                        at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
+    details.update(e->json());
+    details["evaluation_seconds"] = evaluation_seconds_;
+    line += "  validation " + e->text() + (at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
   }
   progress_.note(line + fmt::format("  {:.0f} img/s", rate));
   folder.event("epoch", details);
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {
-  write_checkpoint(path, model_.parameters.state(), config_.model, facts_,
-                   {{"epoch", at_.epoch + 1},
-                    {"step", at_.epoch * train_.batches() + at_.step},
-                    {"top1", at_.last_top1},
-                    {"seed", config_.seed}});
+  write_checkpoint(
+      path, model_.parameters.state(), config_.model, facts_,
+      {{"epoch", at_.epoch + 1},
+       {"step", at_.epoch * train_.batches() + at_.step},
+       {task_ == Task::diffuse ? "loss" : "top1", task_ == Task::diffuse ? -at_.last_score : at_.last_score},
+       {"seed", config_.seed}});
 }
 
 void Trainer::save_state(const RunFolder& folder) {

@@ -65,10 +65,12 @@ class Trainer {
   std::string metrics_row(const std::optional<Evaluation>& evaluation) const;
   std::optional<Evaluation> evaluate_now();
   void report_epoch(RunFolder& folder, const std::optional<Evaluation>& evaluation, double seconds);
+  std::optional<double> accuracy() const;                      // over the epoch so far, of a classifier
   void save_weights(const std::filesystem::path& path) const;  // those that were evaluated
   void save_state(const RunFolder& folder);
 
   TrainConfig config_;
+  Task task_;
   DataFacts facts_;
   Device device_;
   Model model_;

@@ -9,7 +9,7 @@ TEST_CASE("tessera --version and --help") {
   const Said help = tessera_program("--help");
   CHECK(help.code == 0);
   for (const char* name :
-       {"train", "eval", "predict", "models", "summary", "parity", "gradcheck", "bench", "data"}) {
+       {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench", "data"}) {
     CAPTURE(name);
     CHECK(help.out.find(name) != std::string::npos);
     const Said inner = tessera_program(std::string(name) + " --help");
@@ -20,8 +20,9 @@ TEST_CASE("tessera --version and --help") {
 }
 
 TEST_CASE("every subcommand's help ends in examples") {
-  for (const char* name : {"train", "eval", "predict", "models", "summary", "parity", "gradcheck", "bench",
-                           "bench train", "bench infer", "bench loader", "bench gemm", "data info"}) {
+  for (const char* name :
+       {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench",
+        "bench train", "bench infer", "bench loader", "bench gemm", "data info"}) {
     CAPTURE(name);
     CHECK(tessera_program(std::string(name) + " --help").out.find("\n  tessera ") != std::string::npos);
   }
