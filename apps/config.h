@@ -55,7 +55,7 @@ struct TrainConfig {
   DataConfig data;
   AugmentOptions augment;
   int64_t batch = 128;
-  int64_t micro_batch = 32;  // images that go forward and backward at once; 0: the whole batch
+  int64_t micro_batch = 64;  // images that go forward and backward at once; 0: the whole batch
   int64_t epochs = 100;
   int64_t steps = 0;   // end, and reach the schedule's end, after so many; 0: all epochs
   int64_t passes = 1;  // over the training images in one epoch

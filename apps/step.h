@@ -14,7 +14,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const P
 
 struct StepOptions {
   // Images that go forward and backward at once; 0: the whole batch, as always where there is a batch norm.
-  int64_t micro_batch = 32;
+  int64_t micro_batch = 64;
   double clip = 0;       // the largest norm of the whole gradient; 0: any
   double smoothing = 0;  // of the labels
 };

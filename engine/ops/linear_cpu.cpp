@@ -27,10 +27,10 @@ int64_t rows_a_tile(int64_t rows) {
   return whole_blocks(std::max<int64_t>(1, (rows + tiles - 1) / tiles));
 }
 
-// The rows of a group: enough groups to keep the threads busy, none smaller than `least`.
+// The rows of a group: enough groups to keep the threads busy, even ones, none much smaller than `least`.
 int64_t rows_a_group(int64_t rows, int64_t least) {
-  constexpr int64_t groups = 8;
-  return whole_blocks(std::max(least, (rows + groups - 1) / groups));
+  const int64_t groups = std::clamp<int64_t>(rows / least, 1, 8);
+  return whole_blocks(std::max<int64_t>(1, (rows + groups - 1) / groups));
 }
 
 // Pool memory for the length of a call.
