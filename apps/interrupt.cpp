@@ -1,17 +1,19 @@
 #include "apps/interrupt.h"
 
 #include <unistd.h>
+
+#include <atomic>
 #include <csignal>
 
 namespace tessera {
 
 namespace {
 
-volatile std::sig_atomic_t received = 0;
+std::atomic<int> received = 0;
+static_assert(std::atomic<int>::is_always_lock_free);  // as a signal handler needs it
 
 extern "C" void take_down(int number) {
-  if (received) _exit(128 + number);
-  received = number;
+  if (received.exchange(number) != 0) _exit(128 + number);
 }
 
 }  // namespace
