@@ -86,19 +86,19 @@ void add_bench_loader(CLI::App& bench) {
   command.add_option("--data", options->data.dir, "The folder that the data set's archive unpacks")
       ->type_name("DIR");
   command.add_option("--image-size", options->data.image_size, "Pixels a side; default: the data set's own")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N");
   command.add_option("--batch", options->batch, "Images a batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--seconds", options->seconds, "How long to read")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("S");
   add_threads(command);
   command.add_option("--seed", options->data.seed, "Of order and augmentation")
-      ->check(CLI::NonNegativeNumber)
+      ->check(non_negative())
       ->capture_default_str()
       ->type_name("N");
   add_json(command, options->json);

@@ -94,7 +94,7 @@ void add_info(CLI::App& data) {
   command.add_option("--data", options->folder, "The folder that the data set's archive unpacks")
       ->type_name("DIR");
   command.add_option("--image-size", options->image_size, "Pixels a side; default: the data set's own")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N");
   add_json(command, options->json);
   on_run(command, [options] { return show_info(*options); });

@@ -110,21 +110,19 @@ ExitCode check_whole_model(const Options& options) {
 }  // namespace
 
 void add_gradcheck(CLI::App& app) {
-  CLI::App& command = add_command(
-      app, "gradcheck",
-      "Every op of the catalog with its formulas, and how far its gradient is from finite differences in "
-      "double;\n"
-      "with --model the same for every parameter of a whole model. Exit code 1 if one is not right.",
-      {"tessera gradcheck", "tessera gradcheck softmax attention",
-       "tessera gradcheck --model sl-vit --entries 4"});
+  CLI::App& command =
+      add_command(app, "gradcheck", "Check the gradient of every operation, or of a whole model.",
+                  {"tessera gradcheck", "tessera gradcheck softmax attention",
+                   "tessera gradcheck --model sl-vit --entries 4"},
+                  "Prints each op of the catalog with the formulas of its output and gradients, and how\n"
+                  "far they are from central differences in double. With --model: every parameter, in\n"
+                  "single entries drawn at random and along one direction that moves all of them.\n"
+                  "Exit code 1 if one is not right.");
   const auto options = std::make_shared<Options>();
   CLI::Option* ops = command.add_option("ops", options->ops, "Only these ops")->type_name("OP");
   CLI::Option* model = options->model.add_to(command, "--model")->excludes(ops);
   const auto count = [&](const char* name, int64_t& value, const char* what) {
-    command.add_option(name, value, what)
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str()
-        ->type_name("N");
+    command.add_option(name, value, what)->check(non_negative())->capture_default_str()->type_name("N");
   };
   count("--blocks", options->blocks, "Of a model: check it with at most so many blocks; 0: all");
   count("--entries", options->check.entries, "Of a model: single entries of each parameter to check");

@@ -17,25 +17,26 @@ class Weighed {
   Weighed(const Model& model, int64_t batch, uint64_t seed)
       : model_(model),
         images_(random_tensor({batch, model.in_channels(), model.image_size(), model.image_size()}, seed)),
-        cotangent_(random_tensor({batch, model.num_classes()}, seed + 1)) {}
+        cotangent_(random_tensor(logits().shape(), seed + 1)) {}
 
   double value() const {
-    Pass pass;
-    const Tensor logits = model_.logits(images_, pass);
+    const Tensor y = logits();
     double sum = 0;
-    for (int64_t i = 0; i < logits.elements(); ++i)
-      sum += logits.data<double>()[i] * cotangent_.data<double>()[i];
+    for (int64_t i = 0; i < y.elements(); ++i) sum += y.data<double>()[i] * cotangent_.data<double>()[i];
     return sum;
   }
 
   void backward() const {
-    Pass pass;
     Tape tape;
-    const Tensor logits = model_.logits(images_, pass);
-    tape.backward(logits, cotangent_.reshape(logits.shape()));
+    tape.backward(logits(), cotangent_);
   }
 
  private:
+  Tensor logits() const {
+    Pass pass;
+    return model_.logits(images_, pass);
+  }
+
   const Model& model_;
   Tensor images_, cotangent_;
 };

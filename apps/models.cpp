@@ -71,7 +71,7 @@ void add_models(CLI::App& app) {
                   {"tessera models", "tessera models --image-size 64 --classes 200 --json"});
   const auto options = std::make_shared<Options>();
   const auto size = [&](const char* name, int64_t& value, const char* what) {
-    command.add_option(name, value, what)->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+    command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
   };
   size("--image-size", options->image_size, "Pixels a side");
   size("--classes", options->classes, "Number of classes");

@@ -101,14 +101,19 @@ int run_chosen(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::vector<std::string>& examples) {
+                      const std::vector<std::string>& examples, const std::string& more) {
   CLI::App& command = *app.add_subcommand(name, description);
-  std::string footer = examples.empty() ? "" : "Examples:";
+  std::string footer = more.empty() ? "" : more + "\n\n";
+  footer += examples.empty() ? "" : "Examples:";
   for (const std::string& example : examples) footer += "\n  " + example;
   command.footer(footer);
   command.get_formatter()->column_width(34);
   return command;
 }
+
+CLI::Validator positive() { return CLI::PositiveNumber.description(""); }
+
+CLI::Validator non_negative() { return CLI::NonNegativeNumber.description(""); }
 
 void on_run(CLI::App& command, std::function<ExitCode()> run) {
   command.callback([run = std::move(run)] {
@@ -120,7 +125,7 @@ void add_threads(CLI::App& command) {
   command
       .add_option_function<int>("--threads", set_threads,
                                 "Compute with at most this many threads; 0: all cores")
-      ->check(CLI::NonNegativeNumber)
+      ->check(non_negative())
       ->type_name("N");
 }
 

@@ -25,9 +25,14 @@ namespace tessera {
 // How the program ends; bad usage is whatever tessera::Error reports too: an option, a file, a name.
 enum class ExitCode : int { done = 0, check_failed = 1, bad_usage = 2 };
 
-// A subcommand with its --help, which ends in the examples.
+// A subcommand with its --help: a sentence, which the program's own help shows too, the options, what more
+// there is to know, and examples.
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::vector<std::string>& examples);
+                      const std::vector<std::string>& examples, const std::string& more = "");
+
+// For CLI::Option::check(): a number above 0, a number of at least 0.
+CLI::Validator positive();
+CLI::Validator non_negative();
 
 // What the program does when `command` is the one that was given.
 void on_run(CLI::App& command, std::function<ExitCode()> run);

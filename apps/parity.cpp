@@ -70,16 +70,17 @@ ExitCode run_parity(const Options& options) {
 
 void add_parity(CLI::App& app) {
   CLI::App& command = add_command(
-      app, "parity",
-      "Rebuild the model or part of each fixture, run it, and compare every output, loss and gradient\n"
-      "with the file's: max |a - b| <= tolerance * max |b|. Exit code 1 past the tolerance.",
+      app, "parity", "Compare the engine with files of reference values.",
       {"tessera parity tests/fixtures/sl-vit.safetensors",
-       "tessera parity tests/fixtures/*.safetensors --dtype f64 --tolerance 1e-8"});
+       "tessera parity tests/fixtures/*.safetensors --dtype f64 --tolerance 1e-8"},
+      "Rebuilds the model or part of each fixture, runs it forward and backward, and compares every\n"
+      "output, loss and gradient: max |a - b| <= tolerance * max |b|. Exit code 1 past the tolerance,\n"
+      "2 for a file that cannot be read or a model that is not known.");
   const auto options = std::make_shared<Options>();
   command.add_option("files", options->files, "Fixtures")->required()->type_name("FILE");
   add_dtype(command, options->dtype, {DType::f32, DType::f64});
   command.add_option("--tolerance", options->tolerance, "Default: 1e-4 in f32, 1e-6 in f64")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("T");
   add_threads(command);
   add_json(command, options->json);

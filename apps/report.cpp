@@ -75,7 +75,8 @@ std::string as_percent(const Json& value) { return fmt::format("{:.1f} %", 100 *
 
 std::string as_seconds(const Json& value) {
   const double seconds = value.get<double>();
-  if (seconds >= 1 || seconds == 0) return fmt::format("{:.2f} s", seconds);
+  if (seconds == 0) return "0 s";
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
   return seconds >= 1e-3 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.2f} us", seconds * 1e6);
 }
 
