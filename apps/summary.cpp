@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/footprint.h"
 #include "apps/model_source.h"
 #include "apps/options.h"
 #include "apps/report.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct Options {
   ModelSource model;
+  int64_t batch = 1;
   bool json = false;
 };
 
@@ -98,18 +100,27 @@ class Layers {
   int64_t in_use_ = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
 };
 
-Json layers_of(const Json& config) {
-  const DryRun dry;
-  const Model model = build(config);
-  const Tensor image = Tensor::empty({1, model.in_channels(), model.image_size(), model.image_size()});
+Json layers_of(const Model& model, int64_t batch) {
+  const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
   Layers layers;
   const Tape tape;  // so that what a backward pass would read stays in memory
   const Observer observer([&](const Event& event) { layers.ran(event); });
   Pass pass;
-  model.forward_all(image, pass);
+  model.forward_all(images, pass);
   layers.forward_is_over();
   for (const Parameter& parameter : model.parameters) layers.owns(parameter);
   return layers.json();
+}
+
+// Multiply-accumulates and shapes are for one image, activations for all that go through at once.
+Json layers_of(const Json& config, int64_t batch) {
+  const DryRun dry;
+  const Model model = build(config);
+  Json rows = layers_of(model, 1);
+  const Json of_batch = layers_of(model, batch);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i]["activation_bytes"] = of_batch.at(i).at("activation_bytes");
+  return rows;
 }
 
 Json total_of(const Json& rows) {
@@ -120,17 +131,37 @@ Json total_of(const Json& rows) {
   return total;
 }
 
+Json memory_of(const Json& config, int64_t batch) {
+  const StepMemory memory = step_memory_of(config, batch);
+  return {{"batch", batch},
+          {"weights", memory.weights},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"activations", memory.activations},
+          {"total", memory.total()}};
+}
+
+constexpr Column memory_columns[] = {
+    {"weights", "weights", as_bytes},       {"gradients", "gradients", as_bytes},
+    {"optimizer", "AdamW", as_bytes},       {"activations", "activations", as_bytes},
+    {"total", "a training step", as_bytes},
+};
+
 ExitCode summarise(const Options& options) {
   const Json config = options.model.config();
-  Json rows = layers_of(config);
-  const Json total = total_of(rows);
+  Json rows = layers_of(config, options.batch);
+  const Json total = total_of(rows), memory = memory_of(config, options.batch);
   if (options.json) {
-    print_json({{"model", config}, {"layers", rows}, {"total", total}});
+    print_json({{"model", config}, {"layers", rows}, {"total", total}, {"memory", memory}});
     return ExitCode::done;
   }
   rows.push_back(total);
   print_table(columns, rows);
-  fmt::print("\nFor one image; activations: what forward leaves in memory for the backward pass, in f32.\n");
+  fmt::print(
+      "\nOutput and MACs for one image; memory in f32, {} at once. A layer's activations are what\n"
+      "forward leaves for the backward pass; at the peak of a training step there are\n\n",
+      options.batch == 1 ? "one image" : fmt::format("{} images", options.batch));
+  print_record(memory_columns, memory);
   return ExitCode::done;
 }
 
@@ -143,6 +174,10 @@ void add_summary(CLI::App& app) {
        "tessera summary runs/demo/best.safetensors --json"});
   const auto options = std::make_shared<Options>();
   options->model.add_to(command, "model")->required();
+  command.add_option("--batch", options->batch, "Images that go through at once, for the memory")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
   add_json(command, options->json);
   on_run(command, [options] { return summarise(*options); });
 }

@@ -29,6 +29,28 @@ TEST_CASE("tessera summary: every module once, and what they add up to") {
   CHECK(summary.at("layers").back().at("output") == nlohmann::json({1, 200}));
 }
 
+TEST_CASE("tessera summary: the memory of a training step, of as many images as are asked for") {
+  const auto summary = [](const std::string& more) {
+    const Said said = tessera_program("summary sl-swin --image-size 32 --json" + more);
+    REQUIRE(said.code == 0);
+    return said.json();
+  };
+  const nlohmann::json one = summary(""), eight = summary(" --batch 8");
+  for (const auto& each : {one, eight}) {
+    const auto& memory = each.at("memory");
+    CHECK(memory.at("weights") >= 4 * each.at("total").at("parameters").get<int64_t>());
+    CHECK(memory.at("total") == memory.at("weights").get<int64_t>() + memory.at("gradients").get<int64_t>() +
+                                    memory.at("optimizer").get<int64_t>() +
+                                    memory.at("activations").get<int64_t>());
+    // What forward leaves is all but what backward needs besides, and is gone by the end of it.
+    CHECK(each.at("total").at("activation_bytes").get<double>() ==
+          doctest::Approx(memory.at("activations").get<double>()).epsilon(0.1));
+  }
+  CHECK(one.at("memory").at("weights") == eight.at("memory").at("weights"));
+  CHECK(one.at("total").at("macs") == eight.at("total").at("macs"));
+  CHECK(eight.at("memory").at("activations") > 6 * one.at("memory").at("activations").get<int64_t>());
+}
+
 TEST_CASE("tessera summary: of a config and of a checkpoint") {
   const Said said = tessera_program("summary " + fixture("sl-vit"));
   CHECK(said.code == 0);
