@@ -148,10 +148,8 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.model = read_model(f, c.model);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
   const Task task = task_of(c.model);
-  if (task == Task::diffuse) {
-    c.augment.crop_padding = 0;
-    c.smoothing = 0;
-  }
+  if (task != Task::classify) c.smoothing = 0;
+  if (task == Task::diffuse) c.augment.crop_padding = 0;
   if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);
   c.batch = f.get("batch", c.batch, at_least_1);
   c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
@@ -205,6 +203,11 @@ Dataset open_data(const DataConfig& config, Task task) {
   options.train_images = config.train_images;
   options.validation_images = config.validation_images;
   Dataset dataset = open_dataset(config.name, config.dir, options);
+  const bool has_masks = dataset.train->has_masks();
+  check(task != Task::segment || has_masks, "data: ", config.name,
+        " has no class for each pixel, which a segmenter is trained on; shapes-seg has");
+  check(task == Task::segment || !has_masks, "data: ", config.name,
+        " gives a class to each pixel; a segmenter is trained on it, --model lvvit-s-seg say");
   if (task == Task::diffuse) dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
   return dataset;
 }

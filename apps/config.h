@@ -73,7 +73,8 @@ struct TrainConfig {
 
 // Fails for an unknown key with the nearest known one, and for a value of the wrong type or out of range;
 // messages begin with `where`. Whatever is left out has its default, which for a diffusion model means
-// neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw.
+// neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw, and for a
+// segmenter no smoothing.
 TrainConfig read_train_config(const Json& document, const std::string& where);
 
 // The whole config, which read_train_config reads back.
@@ -84,7 +85,8 @@ DataConfig read_data_config(Fields fields);
 Json to_json(const DataConfig& config);
 
 // Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are
-// scaled to [-1, 1], the range that sampling keeps to.
+// scaled to [-1, 1], the range that sampling keeps to. Fails where only one of model and data set is about
+// pixels' classes.
 Dataset open_data(const DataConfig& config, Task task = Task::classify);
 
 // The model's whole config ("arch" and all) for images and classes of `dataset`. Fails for an unknown preset,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/checkpoint.h"
@@ -32,7 +33,7 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   }
   source.dir = options.data;
   source.image_size = checkpoint.data.image_size;
-  Dataset dataset = open_data(source);
+  Dataset dataset = open_data(source, task_of(checkpoint.model.config));
   const auto& known = checkpoint.data.class_names;
   check(dataset.class_names == known, "eval: ", checkpoint.path.string(), " tells ", known.size(),
         " classes of ", checkpoint.data.source.name, " apart (", known.front(), " ...), ", source.name,
@@ -103,10 +104,25 @@ void print_confused(const Evaluation& e, const std::vector<std::string>& names) 
                names[static_cast<size_t>(predicted)]);
 }
 
+// A segmenter's classes with their IoU; null for one that no pixel has or is given.
+Json iou_rows(const Evaluation& e, const std::vector<std::string>& names) {
+  Json rows = Json::array();
+  const std::vector<double> iou = e.pixels->scores().iou;
+  for (size_t k = 0; k < iou.size(); ++k)
+    rows.push_back({{"class", k}, {"name", names[k]}, {"iou", std::isnan(iou[k]) ? Json() : Json(iou[k])}});
+  return rows;
+}
+
 void print_report(const Checkpoint& checkpoint, const Json& result, const Evaluation& e) {
   fmt::print("{}  {} {}, {} images\n", checkpoint.path.string(), result["dataset"].get<std::string>(),
              result["split"].get<std::string>(), e.images);
-  if (e.task == Task::diffuse) return fmt::print("loss {:.4f}\n", e.loss());
+  if (e.task != Task::classify) fmt::print("{}\n", e.text());
+  if (e.task == Task::diffuse) return;
+  if (e.task == Task::segment) {
+    const Column columns[] = {{"class", "class", as_integer}, {"name", "name"}, {"iou", "IoU", as_percent}};
+    fmt::print("\n");
+    return print_table(columns, result["classes"]);
+  }
   fmt::print("top-1 {:.2f} %  top-5 {:.2f} %  loss {:.4f}\n\n", 100 * e.top1(), 100 * e.top5(), e.loss());
   const Column columns[] = {{"class", "class", as_integer},   {"name", "name"},
                             {"images", "images", as_integer}, {"predicted", "predicted", as_integer},
@@ -131,6 +147,7 @@ ExitCode run(const Options& options) {
   result.update(e.json());
   if (e.task == Task::classify)
     result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", matrix_of(e)}});
+  if (e.task == Task::segment) result["classes"] = iou_rows(e, dataset.class_names);
   if (options.json)
     print_json(result);
   else

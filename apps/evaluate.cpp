@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "engine/ops/loss.h"
+#include "engine/ops/shape.h"
 
 namespace tessera {
 
@@ -30,13 +32,24 @@ int64_t rank_of(const float* x, int64_t classes, int64_t label) {
 void add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& labels,
                 Pass& pass) {
   if (result.task == Task::classify) return result.add(model.logits(images, pass), labels);
+  if (result.task == Task::segment) return result.add_pixels(model.logits(images, pass), labels);
   const TensorMap batch{{"input", images}, {"target", labels}};
   result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
 }
 
 }  // namespace
 
-double Evaluation::score() const { return task == Task::diffuse ? -loss() : top1(); }
+double Evaluation::score() const {
+  return task == Task::diffuse ? -loss() : task == Task::segment ? pixels->scores().mean_iou : top1();
+}
+
+void Evaluation::add_pixels(const Tensor& scores, const Tensor& masks) {
+  if (!pixels) pixels.emplace(classes = scores.dim(1));
+  const Tensor loss =
+      cross_entropy(permute(scores, {0, 2, 3, 1}), masks, {.smoothing = 0, .rows = 0, .ignore = no_class});
+  pixels->add(largest_class(scores), masks);
+  add_loss(loss.item(), scores.dim(0));
+}
 
 void Evaluation::add_loss(double mean, int64_t count) {
   images += count;
@@ -45,17 +58,30 @@ void Evaluation::add_loss(double mean, int64_t count) {
 
 std::string Evaluation::csv() const {
   if (task == Task::diffuse) return fmt::format("{},,", loss());
+  if (task == Task::segment) {
+    const auto scores = pixels->scores();
+    return fmt::format("{},,,{},{}", loss(), scores.mean_iou, scores.pixel_accuracy);
+  }
   return fmt::format("{},{},{}", loss(), top1(), top5());
 }
 
 Json Evaluation::json() const {
   Json numbers{{"loss", loss()}};
   if (task == Task::classify) numbers.update({{"top1", top1()}, {"top5", top5()}});
+  if (task == Task::segment) {
+    const auto scores = pixels->scores();
+    numbers.update({{"mean_iou", scores.mean_iou}, {"pixel_accuracy", scores.pixel_accuracy}});
+  }
   return numbers;
 }
 
 std::string Evaluation::text() const {
   const std::string text = fmt::format("loss {:.4f}", loss());
+  if (task == Task::segment) {
+    const auto scores = pixels->scores();
+    return text + fmt::format(" mean IoU {:.2f} % pixels {:.2f} %", 100 * scores.mean_iou,
+                              100 * scores.pixel_accuracy);
+  }
   return task == Task::diffuse ? text : text + fmt::format(" top-1 {:.2f} %", 100 * top1());
 }
 
@@ -75,6 +101,10 @@ void Evaluation::add(const Tensor& logits, const Tensor& labels) {
   }
 }
 
+const Tensor& targets_of(const Batch& batch, Task task) {
+  return task == Task::segment ? batch.masks : batch.labels;
+}
+
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
   Evaluation result;
   result.task = task_of(model.config);
@@ -88,7 +118,7 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
     for (int64_t first = 0; first < images; first += step) {
       const int64_t count = std::min(step, images - first);
       add_images(result, model, batch->images.rows(first, count).to(options.device),
-                 batch->labels.rows(first, count), pass);
+                 targets_of(*batch, result.task).rows(first, count), pass);
     }
   }
   return std::nullopt;

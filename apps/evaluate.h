@@ -8,16 +8,20 @@
 #include "apps/task.h"
 #include "data/loader.h"
 #include "models/model.h"
+#include "models/segment_inference.h"
 
 namespace tessera {
 
-// How well a model does on labelled pictures. Of a diffusion model, images and loss alone.
+// How well a model does on labelled pictures. Of a diffusion model, images and loss alone; of a segmenter
+// those and its pixels.
 struct Evaluation {
   Task task = Task::classify;
   int64_t classes = 0, images = 0;
   int64_t correct = 0, correct5 = 0;  // label has the largest logit, is among the five largest
-  double loss_sum = 0;                // cross entropy, without smoothing; a diffusion model's training loss
+  double loss_sum = 0;                // cross entropy, a segmenter's by pixels, without smoothing; a
+                                      // diffusion model's training loss
   std::vector<int64_t> confusion;     // pictures by label and prediction. [K, K]
+  std::optional<SegmentationCounts> pixels;
 
   double loss() const { return loss_sum / static_cast<double>(images); }
   double top1() const { return static_cast<double>(correct) / static_cast<double>(images); }
@@ -30,15 +34,20 @@ struct Evaluation {
 
   // Counts the rows of logits [B, K].
   void add(const Tensor& logits, const Tensor& labels);
+  // Counts the pixels of scores [B, K, H, W] by masks [B, H, W].
+  void add_pixels(const Tensor& scores, const Tensor& masks);
   // Counts images by their mean loss alone.
   void add_loss(double mean, int64_t count);
 
-  // The three last columns of metrics.csv, loss and accuracies, empty where there is nothing; the same as
-  // JSON, without what there is not; and in words.
+  // The last columns of metrics.csv: loss, top-1 and top-5, empty where there are none, and a segmenter's
+  // mean IoU and pixel accuracy. The same as JSON, without what there is not; and in words.
   std::string csv() const;
   Json json() const;
   std::string text() const;
 };
+
+// What the task learns from: the labels [B], or a segmenter's masks [B, H, W].
+const Tensor& targets_of(const Batch& batch, Task task);
 
 struct EvaluateOptions {
   int64_t micro_batch = 32;  // images that go forward at once; 0: the whole batch
@@ -48,8 +57,7 @@ struct EvaluateOptions {
 };
 
 // Walks one epoch of the loader. A diffusion model meets the same noise at the same times on each walk in the
-// same batches.
-// Nothing if go_on ended it.
+// same batches. Nothing if go_on ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
 // A loader over all of `split`, in order, as evaluation sees it.

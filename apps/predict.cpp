@@ -92,8 +92,11 @@ void print_prediction(const Json& row) {
 
 ExitCode run(const Options& options) {
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
-  check(task_of(checkpoint.model.config) == Task::classify, "predict: ", checkpoint.path.string(),
+  const Task task = task_of(checkpoint.model.config);
+  check(task != Task::diffuse, "predict: ", checkpoint.path.string(),
         " draws images, it does not tell them apart; tessera sample shows what it draws");
+  check(task != Task::segment, "predict: ", checkpoint.path.string(),
+        " gives a class to each pixel, not to a picture; tessera eval judges it");
   const Pipeline pipeline(checkpoint.data.empty_dataset());
   if (!options.overlay.empty()) {
     std::error_code error;

@@ -125,6 +125,7 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
              score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
   fmt::print("Next:\n  tessera eval {}{}\n", run,
              config.data.dir.empty() ? "" : " --data " + config.data.dir);
+  if (task == Task::segment) return;
   if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
   fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
   if (options.given("--recipe") && !options.given("--model"))

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* state_format = "tessera state 1";
 constexpr const char* metrics_header =
     "epoch,step,lr,train_loss,train_accuracy,gradient_norm,validation_loss,validation_top1,validation_top5";
+constexpr const char* segment_columns = ",validation_mean_iou,validation_pixel_accuracy";
 constexpr uint64_t pass_tag = 1;  // of the run's seed: the stream of dropout and drop path
 
 LoaderOptions loader_options(const TrainConfig& config) {
@@ -27,6 +28,11 @@ LoaderOptions loader_options(const TrainConfig& config) {
 Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
   const int64_t warmup = std::llround(config.schedule.warmup_epochs * static_cast<double>(steps_in_epoch));
   return Schedule::warmup_cosine(config.optimizer.lr, config.schedule.min_lr, warmup, steps);
+}
+
+// The score in a checkpoint.
+const char* key_of(Task task) {
+  return task == Task::diffuse ? "loss" : task == Task::segment ? "mean_iou" : "top1";
 }
 
 // Puts the average, if there is one, in the place of the weights while it lives.
@@ -115,7 +121,7 @@ void Trainer::train_step(const Batch& batch) {
   const double lr = schedule_.lr(k);
   Pass pass{.training = true, .random = Random(at_.random)};
   try {
-    at_.add(step_(batch.images.to(device_), batch.labels.to(device_), lr, pass), images, lr);
+    at_.add(step_(batch.images.to(device_), targets_of(batch, task_).to(device_), lr, pass), images, lr);
   } catch (const Error& error) {
     fail("train: epoch ", at_.epoch + 1, ", step ", at_.step + 1, ": ", error.what());
   }
@@ -157,7 +163,8 @@ bool Trainer::finish_epoch(RunFolder& folder) {
     }
     save_weights(folder.last());
   }
-  folder.add_row(metrics_header, metrics_row(evaluation));
+  folder.add_row(std::string(metrics_header) + (task_ == Task::segment ? segment_columns : ""),
+                 metrics_row(evaluation));
   report_epoch(folder, evaluation, seconds);
   at_.next_epoch();
   save_state(folder);
@@ -191,7 +198,7 @@ std::string Trainer::metrics_row(const std::optional<Evaluation>& e) const {
   const std::string row =
       fmt::format("{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
                   at_.loss(), share ? fmt::format("{}", *share) : "", at_.gradient_norm());
-  return row + "," + (e ? e->csv() : ",,");
+  return row + "," + (e ? e->csv() : task_ == Task::segment ? ",,,," : ",,");
 }
 
 void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
@@ -216,12 +223,11 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {
-  write_checkpoint(
-      path, model_.parameters.state(), config_.model, facts_,
-      {{"epoch", at_.epoch + 1},
-       {"step", at_.epoch * train_.batches() + at_.step},
-       {task_ == Task::diffuse ? "loss" : "top1", task_ == Task::diffuse ? -at_.last_score : at_.last_score},
-       {"seed", config_.seed}});
+  write_checkpoint(path, model_.parameters.state(), config_.model, facts_,
+                   {{"epoch", at_.epoch + 1},
+                    {"step", at_.epoch * train_.batches() + at_.step},
+                    {key_of(task_), task_ == Task::diffuse ? -at_.last_score : at_.last_score},
+                    {"seed", config_.seed}});
 }
 
 void Trainer::save_state(const RunFolder& folder) {

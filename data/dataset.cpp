@@ -8,6 +8,8 @@
 
 namespace tessera {
 
+void Split::mask(int64_t i, Image&) const { fail(source(i), ": has no mask; its label is of the whole"); }
+
 StoredSplit::StoredSplit(int height, int width, int channels, std::vector<uint8_t> pixels,
                          std::vector<int32_t> labels, std::string origin)
     : height_(height),
@@ -34,6 +36,11 @@ void StoredSplit::image(int64_t i, Image& out) const {
 }
 
 std::string StoredSplit::source(int64_t i) const { return origin_ + ", image " + std::to_string(i); }
+
+MaskedSplit::MaskedSplit(int height, int width, std::vector<uint8_t> pixels, std::vector<uint8_t> masks,
+                         const std::vector<int32_t>& labels, const std::string& origin)
+    : StoredSplit(height, width, 3, std::move(pixels), labels, origin),
+      masks_(height, width, 1, std::move(masks), labels, origin + ", masks") {}
 
 FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes)
     : items_(std::move(items)),

@@ -27,6 +27,12 @@ class Split {
   virtual void image(int64_t i, Image& out) const = 0;
   // Where picture i comes from, for messages: its path, or a file and a record number.
   virtual std::string source(int64_t i) const = 0;
+  // Whether the pictures have a class for each pixel, for segmentation.
+  virtual bool has_masks() const { return false; }
+  // Writes the mask of picture i into `out`, of the picture's size: the pixel's class + 1 in all three
+  // channels, 0 for pixels of no class. So it moves as its picture does, and what comes in is of no class.
+  // Fails where there are no masks.
+  virtual void mask(int64_t i, Image& out) const;
 };
 
 // Pixels are scaled to [0, 1], then (value - mean) / deviation by channel.
@@ -75,6 +81,20 @@ class StoredSplit : public Split {
   std::vector<uint8_t> pixels_;
   std::vector<int32_t> labels_;
   std::string origin_;
+};
+
+// The same with masks, whose bytes are class + 1, or 0. [size, H, W]
+class MaskedSplit : public StoredSplit {
+ public:
+  // Fails unless there are 3 bytes of `pixels` and one of `masks` for each pixel.
+  MaskedSplit(int height, int width, std::vector<uint8_t> pixels, std::vector<uint8_t> masks,
+              const std::vector<int32_t>& labels, const std::string& origin);
+
+  bool has_masks() const override { return true; }
+  void mask(int64_t i, Image& out) const override { masks_.image(i, out); }
+
+ private:
+  StoredSplit masks_;
 };
 
 // Picture files, decoded whenever they are asked for and fitted to image_size (resize.h); the first

@@ -31,20 +31,25 @@ class Stopwatch {
 }  // namespace
 
 struct Loader::Slot {
-  Tensor images, labels;  // room for a full batch
-  Batch batch;            // their first rows
+  Tensor images, labels, masks;  // room for a full batch
+  Batch batch;                   // their first rows
   std::atomic<int64_t> pieces_left = 0;
   std::mutex failing;
   std::exception_ptr error;  // of the lowest piece that failed
   int64_t failed_piece = -1;
 
   // A tensor that the caller still holds is left to him.
-  void make_room(int64_t count, int64_t full, const Shape& image_shape) {
-    batch.images = batch.labels = Tensor();
+  void make_room(int64_t count, int64_t full, const Shape& image_shape, bool with_masks) {
+    batch.images = batch.labels = batch.masks = Tensor();
     if (!images.defined() || images.shared()) images = Tensor::empty(image_shape.inserted(0, full));
     if (!labels.defined() || labels.shared()) labels = Tensor::empty({full}, DType::i64);
     batch.images = images.rows(0, count);
     batch.labels = labels.rows(0, count);
+    if (with_masks) {
+      if (!masks.defined() || masks.shared())
+        masks = Tensor::empty({full, image_shape[1], image_shape[2]}, DType::i64);
+      batch.masks = masks.rows(0, count);
+    }
     error = nullptr;
     failed_piece = -1;
   }
@@ -92,7 +97,7 @@ void Loader::open(int64_t step) {
   if (step >= batches()) return;
   Slot& to = slot(step);
   const int64_t first = step * sampler_.batch(), count = std::min(sampler_.batch(), images() - first);
-  to.make_room(count, sampler_.batch(), pipeline_.image_shape());
+  to.make_room(count, sampler_.batch(), pipeline_.image_shape(), split_->has_masks());
   to.batch.indices.assign(order_.begin() + first, order_.begin() + first + count);
   to.pieces_left = pieces_per_batch_;
   open_pieces_ = (step + 1) * pieces_per_batch_;
@@ -123,12 +128,17 @@ void Loader::make(int64_t piece) const {
 void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
   const int64_t floats = pipeline_.image_shape().elements();
+  const int64_t pixels = floats / 3;
   Image image;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
     split_->image(index, image);
-    pipeline_(image, random.split(static_cast<uint64_t>(first + i)),
-              slot.batch.images.data<float>() + i * floats);
+    const Random of_picture = random.split(static_cast<uint64_t>(first + i));
+    pipeline_(image, of_picture, slot.batch.images.data<float>() + i * floats);
+    if (slot.batch.masks.defined()) {
+      split_->mask(index, image);
+      pipeline_.mask(image, of_picture, slot.batch.masks.data<int64_t>() + i * pixels);
+    }
     slot.batch.labels.data<int64_t>()[i] = split_->label(index);
   }
 }

@@ -17,6 +17,7 @@ namespace tessera {
 struct Batch {
   Tensor images;                 // [B, 3, H, W] f32
   Tensor labels;                 // [B] i64
+  Tensor masks;                  // [B, H, W] i64, of a split that has them; Pipeline::none: of no class
   std::vector<int64_t> indices;  // of the pictures in their split. [B]
 };
 

@@ -13,10 +13,10 @@
 namespace tessera {
 
 std::vector<std::string> dataset_names() {
-  return {"cifar10", "cifar100", "tiny-imagenet", "folder", "mnist", "fashion-mnist", "shapes"};
+  return {"cifar10", "cifar100", "tiny-imagenet", "folder", "mnist", "fashion-mnist", "shapes", "shapes-seg"};
 }
 
-bool needs_folder(const std::string& name) { return name != "shapes"; }
+bool needs_folder(const std::string& name) { return !name.starts_with("shapes"); }
 
 namespace {
 
@@ -35,13 +35,13 @@ Dataset open_whole(const std::string& name, const std::filesystem::path& dir, co
   }
   if (name == "tiny-imagenet") return open_tiny_imagenet(dir, options);
   if (name == "folder") return open_image_folder(dir, options);
-  if (name == "shapes") {
+  if (!needs_folder(name)) {
     ShapesOptions shapes;
     shapes.seed = options.seed;
     if (options.image_size > 0) shapes.image_size = options.image_size;
     if (options.train_images > 0) shapes.train = options.train_images;
     if (options.validation_images > 0) shapes.validation = options.validation_images;
-    return make_shapes(shapes);
+    return name == "shapes" ? make_shapes(shapes) : make_shape_scenes(shapes);
   }
   return open_idx(name, dir, options);
 }

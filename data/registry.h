@@ -7,7 +7,8 @@ namespace tessera {
 // What open_dataset knows.
 std::vector<std::string> dataset_names();
 
-// Whether the data set lies in files, so that a folder must be given (shapes is made in memory).
+// Whether the data set lies in files, so that a folder must be given (shapes and shapes-seg are made in
+// memory).
 bool needs_folder(const std::string& name);
 
 // Opens `name` from `dir`: the folder that its archive unpacks, or the parent of that. Fails for an unknown

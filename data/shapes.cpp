@@ -16,8 +16,11 @@ namespace {
 constexpr double pi = std::numbers::pi;
 
 // How hard the pictures are; sizes and places in units of half the picture.
-constexpr double smallest = 0.5, largest = 0.8;  // the shape's radius
-constexpr double most_stretch = 1.25;            // one axis over the other
+struct Radii {
+  double smallest, largest;
+};
+constexpr Radii alone{0.5, 0.8}, in_scene{0.35, 0.55};  // of shapes
+constexpr double most_stretch = 1.25;                   // one axis over the other
 constexpr double texture_depth = 0.35;   // between a texture's two colours, in the unit cube of colours
 constexpr double least_contrast = 0.45;  // between the colours of shape and background, there too
 constexpr int64_t clutter_behind = 5, clutter_in_front = 1;  // at most
@@ -157,8 +160,9 @@ Outline outline_of(int64_t label) {
 }
 
 // The shape keeps inside the picture, but for the tips of long ones.
-std::vector<float> place_shape(int64_t label, int size, Random& random) {
-  const double half = size / 2.0, radius = half * random.uniform(smallest, largest), reach = half - radius;
+std::vector<float> place_shape(int64_t label, int size, const Radii& radii, Random& random) {
+  const double half = size / 2.0, radius = half * random.uniform(radii.smallest, radii.largest),
+               reach = half - radius;
   const double x = half + reach * random.uniform(-1, 1), y = half + reach * random.uniform(-1, 1);
   const double stretch = random.uniform(1, most_stretch);
   return coverage(transformed(outline_of(label), placement(radius, x, y, stretch, random)), size);
@@ -169,25 +173,57 @@ uint8_t to_byte(double value, uint32_t draw) {  // draw: 0 .. 255
   return static_cast<uint8_t>(std::clamp(std::lround(255 * value + jitter), 0L, 255L));
 }
 
-std::shared_ptr<const Split> draw_split(int64_t count, const ShapesOptions& options, uint64_t tag,
-                                        const char* name) {
-  const int64_t classes = static_cast<int64_t>(shape_names().size());
-  const size_t image_bytes =
-      static_cast<size_t>(options.image_size) * static_cast<size_t>(options.image_size) * 3;
-  std::vector<uint8_t> pixels(static_cast<size_t>(count) * image_bytes);
-  std::vector<int32_t> labels(static_cast<size_t>(count));
+// The canvas with its noise.
+Image developed(const Canvas& canvas, Random& random) {
+  Image image(canvas.size, canvas.size);
+  for (size_t i = 0; i < canvas.pixels.size(); ++i) {
+    const uint32_t draws = random.bits();
+    for (size_t c = 0; c < 3; ++c)
+      image.pixels[3 * i + c] = to_byte(canvas.pixels[i][c], draws >> (8 * c) & 255u);
+  }
+  return image;
+}
+
+struct Drawn {
+  std::vector<uint8_t> pixels, masks;  // [count, size, size, 3], [count, size, size]
+  std::vector<int32_t> labels;         // first, first + 1, .. first + classes - 1, first, ..
+};
+
+using Draw = ShapePicture(int64_t label, int image_size, Random random);
+
+Drawn draw_all(Draw draw, int64_t first, int64_t classes, int64_t count, const ShapesOptions& options,
+               uint64_t tag) {
+  const auto area = int64_t{options.image_size} * options.image_size;
+  Drawn all{std::vector<uint8_t>(static_cast<size_t>(count * area * 3)),
+            std::vector<uint8_t>(static_cast<size_t>(count * area)),
+            std::vector<int32_t>(static_cast<size_t>(count))};
   const Random random = Random(options.seed).split(tag);
   parallel_for(count, 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t label = i % classes;
-      const Image image = draw_shape(label, options.image_size, random.split(static_cast<uint64_t>(i))).image;
-      std::copy(image.pixels.begin(), image.pixels.end(),
-                pixels.begin() + i * static_cast<int64_t>(image_bytes));
-      labels[static_cast<size_t>(i)] = static_cast<int32_t>(label);
+      const int64_t label = first + i % classes;
+      const auto [image, mask] = draw(label, options.image_size, random.split(static_cast<uint64_t>(i)));
+      std::copy(image.pixels.begin(), image.pixels.end(), all.pixels.begin() + i * area * 3);
+      std::copy(mask.begin(), mask.end(), all.masks.begin() + i * area);
+      all.labels[static_cast<size_t>(i)] = static_cast<int32_t>(label);
     }
   });
-  return std::make_shared<StoredSplit>(options.image_size, options.image_size, 3, std::move(pixels),
-                                       std::move(labels), std::string("shapes, ") + name + " split");
+  return all;
+}
+
+std::shared_ptr<const Split> draw_split(int64_t count, const ShapesOptions& options, uint64_t tag,
+                                        const char* name) {
+  Drawn all = draw_all(draw_shape, 0, std::ssize(shape_names()), count, options, tag);
+  return std::make_shared<StoredSplit>(options.image_size, options.image_size, 3, std::move(all.pixels),
+                                       std::move(all.labels), std::string("shapes, ") + name + " split");
+}
+
+std::shared_ptr<const Split> draw_scenes(int64_t count, const ShapesOptions& options, uint64_t tag,
+                                         const char* name) {
+  Drawn all = draw_all(draw_scene, 1, std::ssize(scene_names()) - 1, count, options, tag);
+  for (uint8_t& k : all.masks) ++k;  // as Split::mask has them
+  return std::make_shared<MaskedSplit>(options.image_size, options.image_size, std::move(all.pixels),
+                                       std::move(all.masks), all.labels,
+                                       std::string("shapes-seg, ") + name + " split");
 }
 
 }  // namespace
@@ -202,25 +238,52 @@ ShapePicture draw_shape(int64_t label, int image_size, Random random) {
   const Texture background = random_texture(dark, random);
   canvas.paint(std::vector<float>(area, 1.0f), background);
   paint_clutter(canvas, clutter_behind, random);
-  const std::vector<float> shape = place_shape(label, image_size, random);
+  const std::vector<float> shape = place_shape(label, image_size, alone, random);
   canvas.paint(shape, contrasting_texture(background, random));
   paint_clutter(canvas, clutter_in_front, random);
 
-  ShapePicture picture{Image(image_size, image_size), std::vector<uint8_t>(area)};
-  for (size_t i = 0; i < area; ++i) {
-    picture.mask[i] = shape[i] >= 0.5f ? 1 : 0;
-    const uint32_t draws = random.bits();
-    for (size_t c = 0; c < 3; ++c)
-      picture.image.pixels[3 * i + c] = to_byte(canvas.pixels[i][c], draws >> (8 * c) & 255u);
-  }
+  ShapePicture picture{developed(canvas, random), std::vector<uint8_t>(area)};
+  for (size_t i = 0; i < area; ++i) picture.mask[i] = shape[i] >= 0.5f ? 1 : 0;
   return picture;
 }
 
-Dataset make_shapes(const ShapesOptions& options) {
+std::vector<std::string> scene_names() { return {"background", "disc", "triangle", "star", "cross", "ring"}; }
+
+ShapePicture draw_scene(int64_t first, int image_size, Random random) {
+  constexpr std::array<int64_t, 5> labels{0, 2, 3, 4, 5};  // of shape_names(), by class - 1
+  check(first >= 1 && first <= std::ssize(labels), "shapes: class ", first, " of a scene's shape; 1 to ",
+        labels.size(), " are drawn");
+  const size_t area = static_cast<size_t>(image_size) * static_cast<size_t>(image_size);
+  Canvas canvas{image_size, std::vector<Colour>(area)};
+  std::vector<uint8_t> mask(area);
+  const Texture background = random_texture(dark, random);
+  canvas.paint(std::vector<float>(area, 1.0f), background);
+  paint_clutter(canvas, clutter_behind, random);
+  for (int64_t left = 2 + random.below(2), k = first; left > 0;
+       --left, k = 1 + random.below(std::ssize(labels))) {
+    const std::vector<float> shape =
+        place_shape(labels[static_cast<size_t>(k - 1)], image_size, in_scene, random);
+    canvas.paint(shape, contrasting_texture(background, random));
+    for (size_t i = 0; i < area; ++i)
+      if (shape[i] >= 0.5f) mask[i] = static_cast<uint8_t>(k);
+  }
+  paint_clutter(canvas, clutter_in_front, random);
+  return {developed(canvas, random), std::move(mask)};
+}
+
+namespace {
+
+void check_options(const ShapesOptions& options) {
   check(options.image_size >= 16 && options.image_size <= 512, "shapes: image size ", options.image_size,
         "; 16 to 512 pixels are drawn");
   check(options.train > 0 && options.validation > 0, "shapes: ", options.train, " training and ",
         options.validation, " validation images; both need one");
+}
+
+}  // namespace
+
+Dataset make_shapes(const ShapesOptions& options) {
+  check_options(options);
   Dataset dataset;
   dataset.name = "shapes";
   dataset.class_names = shape_names();
@@ -228,6 +291,18 @@ Dataset make_shapes(const ShapesOptions& options) {
   dataset.normalisation = {{0.40f, 0.40f, 0.40f}, {0.23f, 0.23f, 0.23f}};
   dataset.train = draw_split(options.train, options, 0, "train");
   dataset.validation = draw_split(options.validation, options, 1, "validation");
+  return dataset;
+}
+
+Dataset make_shape_scenes(const ShapesOptions& options) {
+  check_options(options);
+  Dataset dataset;
+  dataset.name = "shapes-seg";
+  dataset.class_names = scene_names();
+  dataset.image_shape = {3, options.image_size, options.image_size};
+  dataset.normalisation = {{0.40f, 0.40f, 0.40f}, {0.23f, 0.23f, 0.23f}};
+  dataset.train = draw_scenes(options.train, options, 0, "train");
+  dataset.validation = draw_scenes(options.validation, options, 1, "validation");
   return dataset;
 }
 

@@ -19,6 +19,8 @@ class Subset : public Split {
   int64_t label(int64_t i) const override { return whole_->label(at(i)); }
   void image(int64_t i, Image& out) const override { whole_->image(at(i), out); }
   std::string source(int64_t i) const override { return whole_->source(at(i)); }
+  bool has_masks() const override { return whole_->has_masks(); }
+  void mask(int64_t i, Image& out) const override { whole_->mask(at(i), out); }
 
  private:
   int64_t at(int64_t i) const { return chosen_[static_cast<size_t>(i)]; }

@@ -15,7 +15,7 @@ struct AugmentOptions {
   int crop_padding = 4;  // black pixels a side before the random crop; 0: no crop
 };
 
-// Changes a picture in place; every draw comes from the picture's own stream.
+// Moves a picture's pixels in place, its mask's alike; every draw comes from the picture's own stream.
 using PixelOp = std::function<void(Image&, Random&)>;
 // The same on the normalised picture. [3, H, W]
 using FloatOp = std::function<void(std::span<float>, const Shape&, Random&)>;
@@ -36,8 +36,15 @@ class Pipeline {
   // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
   // picture that reaches the second stage has another size.
   void operator()(Image& image, Random random, float* to) const;
+  // The classes of a mask (see Split::mask) after the first stage, [H, W], `none` for pixels of no class:
+  // moved as the picture was under the same `random`.
+  void mask(Image& mask, Random random, int64_t* to) const;
+
+  static constexpr int64_t none = 255;
 
  private:
+  void move(Image& image, Random& random) const;  // the first stage
+
   Shape image_shape_;
   std::vector<PixelOp> pixel_ops_;
   Normalise normalise_;

@@ -1,8 +1,10 @@
 #include "data/loader.h"
 
+#include <cmath>
 #include <thread>
 
 #include "data/shapes.h"
+#include "data/subset.h"
 #include "engine/core/parallel.h"
 #include "tests/data/files.h"
 
@@ -181,6 +183,39 @@ TEST_CASE("loader: places and depths that do not exist") {
   check_refused([&] { loader.start(0, loader.batches() + 1); }, "batch 9", "0 to 7");
   check_refused([&] { loader.start(-1); }, "epoch -1");
   check_refused([] { Loader(shapes().train, Pipeline(shapes()), shuffled(0)); }, "depth of 0");
+}
+
+TEST_CASE("loader: masks move as their pictures do, margins are of no class") {
+  // Pictures whose red is their mask: what is done to one is seen on the other.
+  constexpr int size = 8;
+  constexpr int64_t images = 12;
+  std::vector<uint8_t> masks = random_bytes(images * size * size, 1), pixels;
+  for (uint8_t& byte : masks) byte = static_cast<uint8_t>(1 + byte % 9);
+  for (const uint8_t byte : masks) pixels.insert(pixels.end(), {byte, 0, 0});
+  Dataset dataset;
+  dataset.image_shape = {3, size, size};
+  dataset.normalisation = {{0, 0, 0}, {1, 1, 1}};
+  dataset.train =
+      std::make_shared<MaskedSplit>(size, size, pixels, masks, std::vector<int32_t>(images), "test");
+  const Pipeline pipeline = Pipeline::training(dataset, {.flip = true, .crop_padding = 3});
+  Loader loader(subset(dataset.train, images - 1, 0), pipeline, {.sampler = {.batch = 5}, .seed = 2});
+  loader.start(0);
+  int64_t batches = 0, margins = 0;
+  for (; const Batch* batch = loader.next(); ++batches) {
+    REQUIRE(batch->masks.shape() == Shape{batch->images.dim(0), size, size});
+    const std::vector<int64_t> classes = batch->masks.integers();
+    for (size_t p = 0; p < classes.size(); ++p) {
+      const size_t image = p / (size * size), pixel = p % (size * size);
+      const float red = batch->images.data<float>()[image * 3 * size * size + pixel] * 255;
+      CHECK(classes[p] == (red < 0.5f ? Pipeline::none : std::lround(red) - 1));
+      margins += classes[p] == Pipeline::none;
+    }
+  }
+  CHECK(batches == 2);
+  CHECK(margins > 0);
+  Loader plain(shapes().train, Pipeline(shapes()), {.sampler = {.batch = 16}});
+  plain.start(0);
+  CHECK_FALSE(plain.next()->masks.defined());
 }
 
 }  // namespace tessera

@@ -83,6 +83,41 @@ TEST_CASE("shapes: sizes and counts that make no sense") {
   check_refused([&] { make_shapes(options); }, "0 training");
 }
 
+TEST_CASE("scenes: each pixel has its class, the same on any thread count") {
+  const ShapesOptions options = few();
+  const Dataset dataset = make_shape_scenes(options);
+  CHECK(dataset.class_names == scene_names());
+  REQUIRE(dataset.train->has_masks());
+  set_threads(1);
+  const Dataset again = make_shape_scenes(options);
+  set_threads(0);
+  CHECK(all_pixels(*again.train) == all_pixels(*dataset.train));
+  std::vector<int64_t> pixels(7);  // by byte of the mask
+  Image mask, same;
+  for (int64_t i = 0; i < dataset.train->size(); ++i) {
+    dataset.train->mask(i, mask);
+    again.train->mask(i, same);
+    CHECK(mask == same);
+    REQUIRE(mask.pixels.size() == 32 * 32 * 3);
+    for (size_t p = 0; p < mask.pixels.size(); ++p) {
+      REQUIRE(mask.pixels[p] >= 1);
+      REQUIRE(mask.pixels[p] <= 6);
+      CHECK(mask.pixels[p] == mask.pixels[p / 3 * 3]);
+      ++pixels[mask.pixels[p]];
+    }
+  }
+  for (size_t k = 1; k < pixels.size(); ++k) CHECK(pixels[k] > 200 * 32 * 32 * 3 / 50);
+}
+
+TEST_CASE("scenes: the first shape's class is that of some shape; a split of labels has no masks") {
+  check_refused([] { draw_scene(0, 32, Random(0)); }, "class 0");
+  check_refused([] { draw_scene(6, 32, Random(0)); }, "class 6");
+  Image mask;
+  const Dataset plain = make_shapes(few());
+  CHECK_FALSE(plain.train->has_masks());
+  check_refused([&] { plain.train->mask(3, mask); }, "image 3", "no mask");
+}
+
 TEST_CASE("outline: coverage is the area in each pixel") {
   const Outline square{{{{1, 1}, {3, 1}, {3, 2.5}, {1, 2.5}}}};
   const std::vector<float> covered = coverage(square, 4);

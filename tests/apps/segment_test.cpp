@@ -1,0 +1,85 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/apps/program.h"
+
+using namespace tessera;
+
+namespace {
+
+const std::string tiny_segmenter = R"({
+  "arch": "segment",
+  "backbone": {"arch": "lvvit", "num_classes": 0, "dim": 16, "depth": 4, "mlp_ratio": 2.0,
+               "tokenizer": {"kind": "conv_stem", "patch_size": 4, "channels": 8},
+               "attention": {"heads": 2, "head_dim": 8}},
+  "decoder": {"kind": "upernet", "out_blocks": [0, 1, 2, 3], "top_channels": 16, "channels": 8,
+              "pool_scales": [1, 2], "dropout": 0.1},
+  "aux": {"level": 2, "channels": 8, "dropout": 0.1, "weight": 0.4}})";
+
+Said train_tiny(const TemporaryFolder& folder, const std::string& more = "",
+                const std::string& dataset = "shapes-seg") {
+  put(folder / "tiny.json", tiny_segmenter);
+  return tessera_program("train --model " + (folder / "tiny.json").string() + " --dataset " + dataset +
+                         " --image-size 16 --epochs 3 --batch 16 --seed 4 --set data.train_images=48"
+                         " --set data.validation_images=20 --set schedule.warmup_epochs=0 --set eval_every=2"
+                         " --out " +
+                         (folder / "run").string() + " " + more);
+}
+
+}  // namespace
+
+TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
+  const TemporaryFolder folder;
+  const Said said = train_tiny(folder);
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("Done: best mean IoU") != std::string::npos);
+  CHECK(said.out.find("top-1") == std::string::npos);
+
+  const std::string metrics = bytes_of(folder / "run" / "metrics.csv");
+  CHECK(metrics.find("validation_top5,validation_mean_iou,validation_pixel_accuracy\n") != std::string::npos);
+  CHECK(metrics.find(",,,,\n") != std::string::npos);            // the epoch that is not evaluated
+  CHECK(std::count(metrics.begin(), metrics.end(), ',') == 40);  // 11 columns in 4 lines
+
+  const std::string run = (folder / "run").string();
+  const Said eval = tessera_program("eval " + run + " --json");
+  CAPTURE(eval.err);
+  REQUIRE(eval.code == 0);
+  const auto result = eval.json();
+  CHECK(result["images"] == 20);
+  CHECK(result["mean_iou"] > 0);
+  CHECK(result["mean_iou"] < 1);
+  CHECK(result["pixel_accuracy"] > 0.2);
+  REQUIRE(result["classes"].size() == 6);
+  CHECK(result["classes"][0]["name"] == "background");
+  CHECK(result["classes"][0]["iou"] > 0.2);
+  const Said table = tessera_program("eval " + run);
+  CHECK(table.out.find("mean IoU") != std::string::npos);
+  CHECK(table.out.find("triangle") != std::string::npos);
+
+  const Said predict = tessera_program("predict " + run + " any.png");
+  CHECK(predict.code == 2);
+  CHECK(predict.complains_of("a class to each pixel"));
+}
+
+TEST_CASE("a segmentation run that is broken off ends with the same bytes") {
+  const TemporaryFolder whole, parts;
+  REQUIRE(train_tiny(whole).code == 0);
+  REQUIRE(train_tiny(parts, "--stop-after 4 --threads 1").code == 0);
+  REQUIRE(tessera_program("train --resume " + (parts / "run").string()).code == 0);
+  for (const char* name : {"metrics.csv", "best.safetensors", "state.safetensors"})
+    CHECK(bytes_of(whole / "run" / name) == bytes_of(parts / "run" / name));
+}
+
+TEST_CASE("segmenters and masks go together only") {
+  const TemporaryFolder folder;
+  const Said unmasked = train_tiny(folder, "", "shapes");
+  CHECK(unmasked.code == 2);
+  CHECK(unmasked.complains_of("no class for each pixel"));
+  const Said classifier =
+      tessera_program("train --model vit --dataset shapes-seg --out " + (folder / "run").string());
+  CHECK(classifier.code == 2);
+  CHECK(classifier.complains_of("a segmenter is trained on it"));
+  CHECK(!std::filesystem::exists(folder / "run"));
+}
