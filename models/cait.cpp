@@ -56,13 +56,13 @@ CaiT::Talk::Talk(const Scope& scope, int64_t heads)
       proj_w((scope / "proj_w").parameter("weight", {heads, heads}, normal(1))) {}
 
 Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
-                              MaskFill fill) const {
+                              MaskFill diagonal) const {
   const int64_t heads = proj_l.dim(0);
   Tensor s = matmul(heads_apart(q, heads), heads_apart(k, heads), false, true);  // [B, H, N, M]
   s = through_terms(s, heads, terms);
-  if (fill == MaskFill::zero) s = mask_diagonal(s, 0);
+  if (diagonal == MaskFill::zero) s = mask_diagonal(s, 0);
   s = mixed(proj_l, s);
-  if (fill == MaskFill::infinity) s = mask_diagonal(s);
+  if (diagonal == MaskFill::infinity) s = mask_diagonal(s);
   return heads_together(matmul(mixed(proj_w, softmax(s)), heads_apart(v, heads)));
 }
 

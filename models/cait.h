@@ -34,7 +34,7 @@ struct CaiT {
     Talk() = default;
     Talk(const Scope& scope, int64_t heads);
     Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
-                      MaskFill fill) const;
+                      MaskFill diagonal) const;
 
     Tensor proj_l, proj_w;  // [H, H]
   };

@@ -63,9 +63,9 @@ Tensor LvVit::ConvStem::operator()(const Tensor& image, const Pass& pass) const 
 }
 
 Tensor LvVit::Layer::patches(const Tensor& x) const {
-  const Grid grid = block.attn.grid;
+  const auto [height, width] = block.attn.grid;
   const int64_t cls = block.attn.prefix;
-  return cls == 0 ? x : slice(x, 1, cls, grid.height * grid.width);
+  return cls == 0 ? x : slice(x, 1, cls, height * width);
 }
 
 Tensor LvVit::Layer::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
