@@ -87,10 +87,23 @@ ExitCode check_ops(const Options& options) {
   return wrong == 0 ? ExitCode::done : ExitCode::check_failed;
 }
 
+// The same model with at most `blocks` blocks a stage, 0: as it is. A ResNet's depth counts layers, 6 n + 2.
+Json shallow(Json config, int64_t blocks) {
+  if (blocks == 0 || !config.contains("depth")) return config;
+  const bool has_prior_layers = config.value("sp_layers", 0) > 0;  // a block at least must follow them
+  if (has_prior_layers) blocks = std::max<int64_t>(blocks, 2);
+  const auto at_most = [](Json& number, int64_t most) { number = std::min(number.get<int64_t>(), most); };
+  Json& depth = config["depth"];
+  if (depth.is_array())
+    for (Json& stage : depth) at_most(stage, blocks);
+  else
+    at_most(depth, config.value("arch", "") == "resnet" ? 6 * blocks + 2 : blocks);
+  if (has_prior_layers) at_most(config["sp_layers"], depth.get<int64_t>() - 1);
+  return config;
+}
+
 ExitCode check_whole_model(const Options& options) {
-  Json config = options.model.config();
-  if (options.blocks > 0 && config.contains("depth") && config["depth"].is_number_integer())
-    config["depth"] = std::min(config["depth"].get<int64_t>(), options.blocks);
+  const Json config = shallow(options.model.config(), options.blocks);
   Json rows = Json::array();
   int64_t wrong = 0;
   for (const ParameterError& each : check_model(config, options.check)) {
@@ -124,7 +137,7 @@ void add_gradcheck(CLI::App& app) {
   const auto count = [&](const char* name, int64_t& value, const char* what) {
     command.add_option(name, value, what)->check(non_negative())->capture_default_str()->type_name("N");
   };
-  count("--blocks", options->blocks, "Of a model: check it with at most so many blocks; 0: all");
+  count("--blocks", options->blocks, "Of a model: check it with at most so many a stage; 0: all");
   count("--entries", options->check.entries, "Of a model: single entries of each parameter to check");
   add_seed(command, options->check.seed);
   for (const char* name : {"--image-size", "--classes", "--blocks", "--entries", "--seed"})

@@ -48,6 +48,17 @@ TEST_CASE("tessera gradcheck: a whole model") {
   CHECK_FALSE(names.contains("blocks.1.attn.scale"));
 }
 
+TEST_CASE("tessera gradcheck: models with stages, with kinks, with a prior") {
+  for (const char* model : {"swin", "resnet56", "sp-vit-t"}) {
+    CAPTURE(model);
+    const Said said =
+        tessera_program(std::string("gradcheck --image-size 32 --blocks 1 --entries 1 --model ") + model);
+    CAPTURE(said.out);
+    CHECK(said.code == 0);
+    CHECK(said.out.find(" 0 not right") != std::string::npos);
+  }
+}
+
 TEST_CASE("tessera gradcheck: what it refuses") {
   CHECK(tessera_program("gradcheck layer_nrom").complains_of("did you mean 'layer_norm'?"));
   CHECK(tessera_program("gradcheck softmax --model sl-vit").code == 2);
