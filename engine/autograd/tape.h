@@ -107,7 +107,7 @@ class Gradients {
 
   Tape& tape_;
   const Tape::Step& step_;
-  std::vector<int> given_;                       // slots whose memory into() has given out in this step
+  std::vector<int> given_;                      // slots whose memory into() has given out in this step
   std::vector<std::pair<int, Tensor>> spares_;  // for inputs that are the same tensor: memory of their own
 };
 

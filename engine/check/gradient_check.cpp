@@ -38,7 +38,8 @@ double weighed(const OpCase::Function& function, const std::vector<Tensor>& inpu
 }
 
 // d weighed / d x by differences at +-h and +-2h: the error is of order h^4.
-Tensor numeric_gradient(const OpCase& op_case, std::vector<Tensor>& inputs, size_t which, const Tensor& cotangent) {
+Tensor numeric_gradient(const OpCase& op_case, std::vector<Tensor>& inputs, size_t which,
+                        const Tensor& cotangent) {
   constexpr double h = 1e-3;
   const Tensor& x = inputs[which];
   Tensor gradient = Tensor::empty(x.shape(), DType::f64);
@@ -68,10 +69,12 @@ class Poisoned {
 
 using Failures = std::vector<std::string>;
 
-void compare(const Run& run, const Run& reference, double tolerance, const std::string& what, Failures& failures) {
+void compare(const Run& run, const Run& reference, double tolerance, const std::string& what,
+             Failures& failures) {
   const auto one = [&](const Tensor& a, const Tensor& b, const std::string& which) {
     const double error = relative_error(a, b);
-    if (!(error <= tolerance)) failures.push_back(what + ": " + which + " is off by " + std::to_string(error));
+    if (!(error <= tolerance))
+      failures.push_back(what + ": " + which + " is off by " + std::to_string(error));
   };
   one(run.output, reference.output, "the output");
   for (size_t i = 0; i < run.gradients.size(); ++i)
@@ -93,7 +96,8 @@ void check_accumulation(const OpCase& op_case, const Run& once, Failures& failur
       for (int64_t k = 0; k < expected.elements(); ++k) expected.data<double>()[k] *= times;
       if (!(relative_error(inputs[i].grad(), expected) <= 1e-12))
         failures.push_back("backward " + std::to_string(static_cast<int>(times)) +
-                           " times leaves another gradient in input " + std::to_string(i) + " than it should add");
+                           " times leaves another gradient in input " + std::to_string(i) +
+                           " than it should add");
     }
   }
 }
@@ -111,7 +115,8 @@ void check_threads(const OpCase& op_case, Failures& failures) {
   tbb::task_arena alone(1);
   const Run one = alone.execute([&] { return run_case(op_case, op_case.function, DType::f32); });
   bool same = same_bits(one.output, many.output);
-  for (size_t i = 0; i < one.gradients.size(); ++i) same = same && same_bits(one.gradients[i], many.gradients[i]);
+  for (size_t i = 0; i < one.gradients.size(); ++i)
+    same = same && same_bits(one.gradients[i], many.gradients[i]);
   if (!same) failures.push_back("one thread and many give different bits");
 }
 
@@ -146,7 +151,8 @@ double gradient_error(const OpCase& op_case) {
   for (const Tensor& input : op_case.inputs) inputs.push_back(input.clone());
   double worst = 0;
   for (size_t i = 0; i < inputs.size(); ++i)
-    worst = std::max(worst, relative_error(run.gradients[i], numeric_gradient(op_case, inputs, i, cotangent)));
+    worst =
+        std::max(worst, relative_error(run.gradients[i], numeric_gradient(op_case, inputs, i, cotangent)));
   return worst;
 }
 

@@ -19,9 +19,9 @@ struct OpCase {
   std::vector<Tensor> inputs;  // f64; each gets a gradient. Keep them away from kinks (relu at 0)
   // The op on inputs of any floating type; labels and indices it captures itself.
   Function function;
-  Function plain = nullptr;    // the same, composed from recorded ops; none for most ops
-  double tolerance = 1e-7;     // of the gradient against central differences, relative
-  double f32_tolerance = 1e-5; // of f32 against f64, relative to the tensor's largest value
+  Function plain = nullptr;     // the same, composed from recorded ops; none for most ops
+  double tolerance = 1e-7;      // of the gradient against central differences, relative
+  double f32_tolerance = 1e-5;  // of f32 against f64, relative to the tensor's largest value
   double bf16_tolerance = 0.03;
 
   std::string name() const { return variant.empty() ? op : op + " (" + variant + ")"; }

@@ -19,8 +19,8 @@ enum class Device : uint8_t { cpu, cuda };
 struct Cpu {};
 struct Cuda {};
 
-std::string_view name(Device device);       // "cpu", "cuda"
-Device parse_device(std::string_view text); // the inverse; fails on any other text
+std::string_view name(Device device);        // "cpu", "cuda"
+Device parse_device(std::string_view text);  // the inverse; fails on any other text
 std::ostream& operator<<(std::ostream& out, Device device);
 
 // Fails with the way on where this build or this machine has no such device.

@@ -29,24 +29,27 @@ struct bf16 {
 };
 
 // The type in which a T is computed and summed: float for float and bf16, double for double.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+template <class T> using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <class T>
 inline constexpr DType dtype_of = [] {
-  if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, bf16>) return DType::bf16;
-  else if constexpr (std::is_same_v<T, int64_t>) return DType::i64;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return DType::bf16;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::i64;
   else {
     static_assert(std::is_same_v<T, uint8_t>, "tensors hold float, double, bf16, int64_t or uint8_t");
     return DType::u8;
   }
 }();
 
-size_t size_of(DType dtype);                    // bytes an element
-std::string_view name(DType dtype);             // "f32"
-DType parse_dtype(std::string_view text);       // the inverse of name(); fails on any other text
+size_t size_of(DType dtype);               // bytes an element
+std::string_view name(DType dtype);        // "f32"
+DType parse_dtype(std::string_view text);  // the inverse of name(); fails on any other text
 inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
 std::ostream& operator<<(std::ostream& out, DType dtype);
 

@@ -18,16 +18,14 @@ class Error : public std::runtime_error {
 };
 
 // Throws Error with the parts written one after another.
-template <class... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
+template <class... Parts> [[noreturn]] void fail(const Parts&... parts) {
   std::ostringstream text;
   (text << ... << parts);
   throw Error(text.str());
 }
 
 // fail(parts...) unless `holds`.
-template <class... Parts>
-void check(bool holds, const Parts&... parts) {
+template <class... Parts> void check(bool holds, const Parts&... parts) {
   if (!holds) [[unlikely]]
     fail(parts...);
 }

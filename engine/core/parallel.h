@@ -31,8 +31,7 @@ struct Handover {
 
 // f(begin, end) for [0, n) cut into chunks of exactly `grain` (the last one shorter), in any order and in
 // parallel. The cut depends on n and grain alone, so what a chunk sums is the same on any thread count.
-template <class F>
-void parallel_for(int64_t n, int64_t grain, F&& f) {
+template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   const int64_t chunks = (n + grain - 1) / grain;
   if (chunks <= 1) {
     if (n > 0) f(int64_t{0}, n);
@@ -49,8 +48,7 @@ void parallel_for(int64_t n, int64_t grain, F&& f) {
 }
 
 // The sum over chunks of f(begin, end), added in the order of the chunks: the same bits on any thread count.
-template <class Sum, class F>
-Sum parallel_sum(int64_t n, int64_t grain, F&& f) {
+template <class Sum, class F> Sum parallel_sum(int64_t n, int64_t grain, F&& f) {
   std::vector<Sum> parts(static_cast<size_t>((n + grain - 1) / grain));
   parallel_for(n, grain, [&](int64_t begin, int64_t end) {
     parts[static_cast<size_t>(begin / grain)] = f(begin, end);

@@ -10,22 +10,27 @@ namespace tessera {
 namespace {
 
 // f.operator()<T>() for the C++ type of any dtype.
-template <class F>
-decltype(auto) with_type(DType dtype, F&& f) {
+template <class F> decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32: return f.template operator()<float>();
-    case DType::f64: return f.template operator()<double>();
-    case DType::bf16: return f.template operator()<bf16>();
-    case DType::i64: return f.template operator()<int64_t>();
-    case DType::u8: return f.template operator()<uint8_t>();
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::bf16:
+      return f.template operator()<bf16>();
+    case DType::i64:
+      return f.template operator()<int64_t>();
+    case DType::u8:
+      return f.template operator()<uint8_t>();
   }
   fail("dtype: not one of the five");
 }
 
-template <class To, class From>
-To converted(From value) {
-  if constexpr (std::is_same_v<To, bf16>) return bf16(static_cast<float>(value));
-  else return static_cast<To>(value);
+template <class To, class From> To converted(From value) {
+  if constexpr (std::is_same_v<To, bf16>)
+    return bf16(static_cast<float>(value));
+  else
+    return static_cast<To>(value);
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
@@ -38,8 +43,7 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
   Memory<Cpu>::copy(to, from, bytes);
 }
 
-template <class To>
-std::vector<To> host_values(const Tensor& tensor) {
+template <class To> std::vector<To> host_values(const Tensor& tensor) {
   check(tensor.defined(), "tensor: values of an undefined tensor");
   const Tensor host = tensor.to(Device::cpu);
   return with_type(tensor.dtype(), [&]<class T>() {
@@ -50,8 +54,7 @@ std::vector<To> host_values(const Tensor& tensor) {
   });
 }
 
-template <class From>
-Tensor from_host(std::span<const From> values, const Shape& shape, DType dtype) {
+template <class From> Tensor from_host(std::span<const From> values, const Shape& shape, DType dtype) {
   Tensor tensor = Tensor::empty(shape, dtype);
   if (static_cast<int64_t>(values.size()) != shape.elements())
     fail("tensor: ", values.size(), " values for the shape ", shape, ", which has ", shape.elements());
@@ -135,8 +138,10 @@ Tensor Tensor::reshape(std::initializer_list<int64_t> sizes) const {
   int64_t known = 1, *open = nullptr;
   for (int64_t& size : wanted) {
     check(size >= 0 || (size == -1 && open == nullptr), "reshape: only one size may be -1");
-    if (size == -1) open = &size;
-    else known *= size;
+    if (size == -1)
+      open = &size;
+    else
+      known *= size;
   }
   if (open != nullptr) *open = known == 0 ? 0 : elements() / known;
   return reshape(Shape(std::span<const int64_t>(wanted)));
@@ -193,8 +198,10 @@ void Tensor::fill(double value) const {
 }
 
 Tensor& Tensor::require_grad() {
-  check(defined() && is_float(dtype_), "tensor: only floating values have a gradient, this one holds ", dtype_);
-  check(place_.tape == 0, "tensor: a recorded value has its gradient on the tape; detach() it to make a leaf");
+  check(defined() && is_float(dtype_), "tensor: only floating values have a gradient, this one holds ",
+        dtype_);
+  check(place_.tape == 0,
+        "tensor: a recorded value has its gradient on the tape; detach() it to make a leaf");
   if (!leaf_) leaf_ = std::make_shared<Leaf>();
   return *this;
 }

@@ -40,16 +40,15 @@ class Tensor {
   Device device() const { return storage_ ? storage_->device() : Device::cpu; }
 
   // The elements; fails if T is not the tensor's type. A device pointer for a CUDA tensor.
-  template <class T>
-  T* data() const {
+  template <class T> T* data() const {
     expect_type(dtype_of<T>);
     return static_cast<T*>(raw());
   }
   void* raw() const;
 
-  double item() const;                      // the one element; fails for any other count
-  std::vector<double> values() const;       // all elements on the host, as double
-  std::vector<int64_t> integers() const;    // the same for i64 and u8
+  double item() const;                    // the one element; fails for any other count
+  std::vector<double> values() const;     // all elements on the host, as double
+  std::vector<int64_t> integers() const;  // the same for i64 and u8
 
   // The same numbers under another shape of as many elements. One size may be -1: what is left.
   // The view shares the gradient too.
@@ -58,10 +57,10 @@ class Tensor {
   // Entries [first, first + count) of axis 0, without a gradient: for data, not for a recorded value.
   Tensor rows(int64_t first, int64_t count) const;
 
-  Tensor clone() const;                             // a copy, without a gradient
-  Tensor to(DType dtype) const;                     // converted copy without a gradient (itself if the same)
+  Tensor clone() const;          // a copy, without a gradient
+  Tensor to(DType dtype) const;  // converted copy without a gradient (itself if the same)
   Tensor to(Device device) const;
-  void copy_from(const Tensor& other) const;        // numbers of the same count, type and device
+  void copy_from(const Tensor& other) const;  // numbers of the same count, type and device
   void fill(double value) const;
   // Whether any other handle (a view or copy of this one) holds the memory too.
   bool shared() const { return storage_.use_count() > 1; }
@@ -101,8 +100,8 @@ class Tensor {
 // What a leaf owns besides its numbers.
 struct Leaf {
   Tensor grad;
-  bool stale = true;          // grad's numbers are from an earlier step: write over them
-  Tensor::Place place;        // where the current tape has met this leaf
+  bool stale = true;    // grad's numbers are from an earlier step: write over them
+  Tensor::Place place;  // where the current tape has met this leaf
 };
 
 }  // namespace tessera

@@ -90,7 +90,7 @@ Shape shape_of(const std::string& where, const std::string& name, const Header& 
   const std::vector<int64_t> sizes = sizes_of(where, name, entry, "shape");
   if (sizes.size() > Shape::max_rank)
     fail_in(where, name, "has ", sizes.size(), " axes, at most ", Shape::max_rank, " are supported");
-  int64_t bytes = 16;  // Shape itself takes no more than half of what can be counted
+  int64_t bytes = 16;               // Shape itself takes no more than half of what can be counted
   for (const int64_t size : sizes)  // a size of 0 makes none of the others harmless
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes))
       fail_in(where, name, "has the shape ", shown(entry.at("shape")), ", which is more than any memory");

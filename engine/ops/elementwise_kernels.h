@@ -12,21 +12,18 @@ namespace tessera {
 enum class Binary : uint8_t { add, subtract, multiply, divide };
 enum class Unary : uint8_t { scale, add_scalar, exp, log, sqrt, square, absolute };
 
-template <class Dev>
-struct BinaryKernels {
+template <class Dev> struct BinaryKernels {
   // y = f(a, b) at every step of the walk through a, b and y; written or added to.
   template <class T>
   static void forward(Binary f, const Walk<3>& walk, const T* a, const T* b, T* y, bool add);
 };
 
-template <class Dev>
-struct UnaryKernels {
+template <class Dev> struct UnaryKernels {
   // y[i] = f(x[i]) for n elements; c is the constant of scale and add_scalar.
-  template <class T>
-  static void forward(Unary f, double c, int64_t n, const T* x, T* y);
+  template <class T> static void forward(Unary f, double c, int64_t n, const T* x, T* y);
 
-  // dx[i] = dy[i] f'(x[i]), written or added to. `saved` is what the formula reads: y for exp and sqrt, x for log,
-  // square and absolute, null for the others.
+  // dx[i] = dy[i] f'(x[i]), written or added to. `saved` is what the formula reads: y for exp and sqrt, x for
+  // log, square and absolute, null for the others.
   template <class T>
   static void backward(Unary f, double c, int64_t n, const T* saved, const T* dy, T* dx, bool add);
 };
@@ -76,26 +73,35 @@ struct Absolute {
 };
 
 // use(F{}) with the struct F of the function.
-template <class Use>
-void with_function(Binary f, Use&& use) {
+template <class Use> void with_function(Binary f, Use&& use) {
   switch (f) {
-    case Binary::add: return use(Add{});
-    case Binary::subtract: return use(Subtract{});
-    case Binary::multiply: return use(Multiply{});
-    case Binary::divide: return use(Divide{});
+    case Binary::add:
+      return use(Add{});
+    case Binary::subtract:
+      return use(Subtract{});
+    case Binary::multiply:
+      return use(Multiply{});
+    case Binary::divide:
+      return use(Divide{});
   }
 }
 
-template <class Use>
-void with_function(Unary f, Use&& use) {
+template <class Use> void with_function(Unary f, Use&& use) {
   switch (f) {
-    case Unary::scale: return use(Scale{});
-    case Unary::add_scalar: return use(AddScalar{});
-    case Unary::exp: return use(Exp{});
-    case Unary::log: return use(Log{});
-    case Unary::sqrt: return use(Sqrt{});
-    case Unary::square: return use(Square{});
-    case Unary::absolute: return use(Absolute{});
+    case Unary::scale:
+      return use(Scale{});
+    case Unary::add_scalar:
+      return use(AddScalar{});
+    case Unary::exp:
+      return use(Exp{});
+    case Unary::log:
+      return use(Log{});
+    case Unary::sqrt:
+      return use(Sqrt{});
+    case Unary::square:
+      return use(Square{});
+    case Unary::absolute:
+      return use(Absolute{});
   }
 }
 

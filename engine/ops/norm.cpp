@@ -12,21 +12,23 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   check(x.rank() > 0, "layer_norm: a scalar has no row to norm");
   const int64_t width = x.dim(-1), rows = width == 0 ? 0 : x.elements() / width;
   for (const Tensor& p : {weight, bias})
-    check(p.shape() == Shape{width} && p.dtype() == x.dtype(), "layer_norm: input ", x.dtype(), " ", x.shape(),
-          " takes weight and bias ", x.dtype(), " ", Shape{width}, ", not ", p.dtype(), " ", p.shape());
+    check(p.shape() == Shape{width} && p.dtype() == x.dtype(), "layer_norm: input ", x.dtype(), " ",
+          x.shape(), " takes weight and bias ", x.dtype(), " ", Shape{width}, ", not ", p.dtype(), " ",
+          p.shape());
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor mean = Tensor::empty({rows}, wide, x.device()), rstd = Tensor::empty({rows}, wide, x.device());
   dispatch(x, "layer_norm", [&]<class Dev, class T>() {
-    LayerNormKernels<Dev>::template forward<T>(rows, width, x.data<T>(), weight.data<T>(), bias.data<T>(), eps,
-                                               y.data<T>(), mean.data<Wide<T>>(), rstd.data<Wide<T>>());
+    LayerNormKernels<Dev>::template forward<T>(rows, width, x.data<T>(), weight.data<T>(), bias.data<T>(),
+                                               eps, y.data<T>(), mean.data<Wide<T>>(), rstd.data<Wide<T>>());
   });
   const auto backward = [=](Gradients& g) {
     const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch(x, "layer_norm", [&]<class Dev, class T>() {
-      LayerNormKernels<Dev>::template backward<T>(rows, width, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
-                                                  mean.data<Wide<T>>(), rstd.data<Wide<T>>(), dx.data<T>(), dx.add(),
-                                                  dweight.data<T>(), dweight.add(), dbias.data<T>(), dbias.add());
+      LayerNormKernels<Dev>::template backward<T>(
+          rows, width, g.dy().data<T>(), x.data<T>(), weight.data<T>(), mean.data<Wide<T>>(),
+          rstd.data<Wide<T>>(), dx.data<T>(), dx.add(), dweight.data<T>(), dweight.add(), dbias.data<T>(),
+          dbias.add());
     });
   };
   return record("layer_norm", y, {x, weight, bias}, backward, x.elements());

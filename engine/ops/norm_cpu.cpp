@@ -11,13 +11,9 @@ namespace {
 
 constexpr int64_t rows_a_chunk = 64;
 
-template <class T>
-struct Moments {
-  T mean, rstd;
-};
+template <class T> struct Moments { T mean, rstd; };
 
-template <class T>
-Moments<Wide<T>> moments(const T* x, int64_t width, double eps) {
+template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double eps) {
   Wide<T> sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < width; ++j) sum += Wide<T>(x[j]);

@@ -6,8 +6,14 @@ namespace tessera {
 OpCases norm_cases() {
   const auto function = [](std::span<const Tensor> in) { return layer_norm(in[0], in[1], in[2], 1e-5); };
   return {
-      {"layer_norm", "", {random_tensor({3, 5, 7}, 1), random_tensor({7}, 2), random_tensor({7}, 3)}, function},
-      {"layer_norm", "many rows", {random_tensor({70, 3}, 4), random_tensor({3}, 5), random_tensor({3}, 6)}, function},
+      {"layer_norm",
+       "",
+       {random_tensor({3, 5, 7}, 1), random_tensor({7}, 2), random_tensor({7}, 3)},
+       function},
+      {"layer_norm",
+       "many rows",
+       {random_tensor({70, 3}, 4), random_tensor({3}, 5), random_tensor({3}, 6)},
+       function},
   };
 }
 
