@@ -67,11 +67,14 @@ int64_t peak_memory_bytes() {
 void ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
   source.add_to(command, "--model");
   const auto count = [&](const char* name, int64_t& value, const char* what) {
-    command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(CLI::PositiveNumber);
+    command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(positive());
   };
   count("--batch", batch, "Images a step");
   count("--steps", steps, "Steps that are timed; their median counts");
-  command.add_option("--warmup", warmup, "Steps before them")->capture_default_str()->type_name("N");
+  command.add_option("--warmup", warmup, "Steps before them")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("N");
   add_dtype(command, dtype, dtypes);
   add_device(command, device);
   add_threads(command);
@@ -99,7 +102,7 @@ Tensor ModelBench::labels(const Model& model) const {
 }
 
 Measured measure(const ModelBench& bench, const std::function<void()>& step) {
-  Measured measured{0, measure_gemm_peak(bench.dtype)};
+  Measured measured{0, 0, measure_gemm_peak(bench.dtype)};
   for (int64_t i = 0; i < bench.warmup; ++i) step();
   std::vector<double> seconds;
   for (int64_t i = 0; i < bench.steps; ++i) {
@@ -111,6 +114,7 @@ Measured measure(const ModelBench& bench, const std::function<void()>& step) {
   }
   measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, measure_gemm_peak(bench.dtype));
   measured.seconds = median(seconds);
+  measured.best_seconds = *std::min_element(seconds.begin(), seconds.end());
   return measured;
 }
 

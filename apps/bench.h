@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "apps/model_source.h"
@@ -50,10 +51,10 @@ struct ModelBench {
   Tensor labels(const Model& model) const;  // [B], any class
 };
 
-// Seconds of one run of `step`: the median of `steps` after `warmup`. The GEMM peak is measured before, half
-// way and after, so that whatever else the machine does meets both alike.
+// How long one run of `step` takes: the median and the best of `steps`, after `warmup`. The GEMM peak is
+// measured before, half way and after, so that whatever else the machine does meets both alike.
 struct Measured {
-  double seconds;
+  double seconds, best_seconds;
   double gemm_peak_gflops;  // the largest of the three
 };
 Measured measure(const ModelBench& bench, const std::function<void()>& step);

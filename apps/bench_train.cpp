@@ -26,6 +26,7 @@ constexpr Column columns[] = {
     {"threads", "threads", as_integer},
     {"images_per_second", "images/s", as_rate},
     {"step_seconds", "a step", as_seconds},
+    {"best_step_seconds", "the best", as_seconds},
     {"forward_seconds", "forward", as_seconds},
     {"backward_seconds", "backward", as_seconds},
     {"optimizer_seconds", "optimizer", as_seconds},
@@ -70,6 +71,7 @@ Json describe(const Options& options, const Json& config, const Measured& measur
            {"threads", threads()},
            {"images_per_second", batch / measured.seconds},
            {"step_seconds", measured.seconds},
+           {"best_step_seconds", measured.best_seconds},
            {"forward_seconds", profile.forward() / steps},
            {"backward_seconds", profile.backward() / steps},
            {"optimizer_seconds", profile.rest() / steps},
@@ -115,17 +117,17 @@ ExitCode bench_train(const Options& options) {
 
 void add_bench_train(CLI::App& bench) {
   CLI::App& command = add_command(
-      bench, "train",
-      "Training steps as tessera train runs them, on random images: forward, backward and AdamW.\n"
-      "The GEMM peak is measured in the same run; a step counts 6 operations a multiply-accumulate.",
+      bench, "train", "Training steps on random images: rate, share of the GEMM peak, memory.",
       {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --json",
-       "tessera bench train --model vit --threads 1 --profile"});
+       "tessera bench train --model vit --threads 1 --profile"},
+      "A step is that of tessera train: forward, backward and AdamW. It counts 6 operations for each\n"
+      "multiply-accumulate of a forward pass; the GEMM peak is measured in the same run and threads.");
   const auto options = std::make_shared<Options>();
   options->add_to(command, {DType::f32, DType::f64});
   command
       .add_option("--micro-batch", options->train.micro_batch,
                   "Images that go through at once; 0: the whole batch")
-      ->check(CLI::NonNegativeNumber)
+      ->check(non_negative())
       ->capture_default_str()
       ->type_name("N");
   command.add_flag("--profile", options->profile, "Say where the time goes, operation by operation");

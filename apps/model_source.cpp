@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/options.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "models/presets.h"
@@ -35,10 +36,7 @@ CLI::Option* ModelSource::add_to(CLI::App& command, const std::string& option) {
   model->type_name("MODEL");
   if (!model_.empty()) model->capture_default_str();
   const auto size = [&](const char* name, int64_t& value, const char* what) {
-    return command.add_option(name, value, what)
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str()
-        ->type_name("N");
+    return command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
   };
   image_size_given_ = size("--image-size", image_size_, "Of a preset: pixels a side");
   classes_given_ = size("--classes", classes_, "Of a preset: number of classes");
