@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
@@ -22,8 +23,10 @@ double cross_entropy_of(const float* x, int64_t classes, int64_t label) {
   return largest + std::log(sum) - x[label];
 }
 
-// How many classes come before `label`: a larger logit, or the same and a smaller number.
+// How many classes come before `label`: a larger logit, or the same and a smaller number. All do where the
+// logit is NaN, which is no answer.
 int64_t rank_of(const float* x, int64_t classes, int64_t label) {
+  if (std::isnan(x[label])) return std::numeric_limits<int64_t>::max();
   int64_t rank = 0;
   for (int64_t k = 0; k < classes; ++k) rank += x[k] > x[label] || (x[k] == x[label] && k < label);
   return rank;

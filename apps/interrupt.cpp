@@ -13,8 +13,11 @@ std::atomic<int> received = 0;
 static_assert(std::atomic<int>::is_always_lock_free);  // as a signal handler needs it
 
 extern "C" void take_down(int number) {
-  if (received.exchange(number) != 0) _exit(128 + number);
+  int none = 0;
+  if (!received.compare_exchange_strong(none, number) && number == SIGINT) _exit(128 + number);
 }
+
+constexpr int caught[] = {SIGINT, SIGTERM, SIGUSR1};
 
 }  // namespace
 
@@ -24,13 +27,11 @@ Interrupt::Interrupt() {
   action.sa_handler = take_down;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int number : caught) sigaction(number, &action, nullptr);
 }
 
 Interrupt::~Interrupt() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (const int number : caught) std::signal(number, SIG_DFL);
 }
 
 int Interrupt::signal() { return received; }

@@ -1,8 +1,11 @@
 #include "apps/step.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "apps/number_watch.h"
 #include "engine/autograd/tape.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/clip.h"
@@ -18,8 +21,22 @@ bool norms_by_batch(const Parameters& parameters) {
                      [](const Parameter& p) { return p.name.ends_with("running_mean"); });
 }
 
-constexpr const char* not_finite_hint =
-    "; the weights are as before the step. Try a lower learning rate, a longer warm-up or clip";
+// A gradient whose square is no float any more would make AdamW's second moment infinite for good.
+constexpr double largest_norm = 1e18;
+
+std::string text_of(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.3g}", x); }  // no "-nan"
+
+std::string largest_gradient(const Parameters& parameters) {
+  std::string name;
+  double largest = -1;
+  for (const Parameter& p : parameters) {
+    if (!p.trainable || !p.value.grad().defined()) continue;
+    const double norm = gradient_norm({p.value});
+    if (norm > largest) name = p.name;
+    largest = std::max(norm, largest);
+  }
+  return fmt::format("the largest gradient is that of {}, of norm {}", name, text_of(largest));
+}
 
 }  // namespace
 
@@ -32,14 +49,38 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const P
 
 TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options)
     : model_(model), optimizer_(optimizer), options_(options) {
-  if (norms_by_batch(model.parameters)) options_.micro_batch = 0;
+  if (!norms_by_batch(model.parameters)) return;
+  options_.micro_batch = 0;
+  for (const Parameter& p : model.parameters)
+    if (!p.trainable) statistics_.emplace_back(p.value, p.value.clone());
 }
 
 StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, double lr, Pass& pass) {
+  const Pass before = pass;
+  keep_statistics();
+  StepResult result = gradients(images, labels, pass, nullptr);
+  if (std::isfinite(result.loss)) {
+    const std::vector<Tensor>& parameters = optimizer_.parameters();
+    result.gradient_norm =
+        options_.clip > 0 ? clip_by_norm(parameters, options_.clip) : gradient_norm(parameters);
+    if (std::isfinite(result.gradient_norm) && (options_.clip > 0 || result.gradient_norm < largest_norm)) {
+      optimizer_.step(lr);
+      return result;
+    }
+    result.trouble = "the gradient's norm is " + text_of(result.gradient_norm);
+  } else {
+    result.trouble = "the loss is " + text_of(result.loss);
+  }
+  *result.trouble += "; " + diagnose(images, labels, before);
+  restore_statistics();
+  return result;
+}
+
+StepResult TrainStep::gradients(const Tensor& images, const Tensor& labels, Pass& pass, NumberWatch* watch) {
   const int64_t rows = images.dim(0), micro = options_.micro_batch > 0 ? options_.micro_batch : rows;
   StepResult result;
   model_.parameters.zero_grad();
-  for (int64_t first = 0; first < rows; first += micro) {
+  for (int64_t first = 0; first < rows && std::isfinite(result.loss); first += micro) {
     const int64_t count = std::min(micro, rows - first);
     const Tensor its_labels = labels.rows(first, count);
     Tape tape;
@@ -48,16 +89,28 @@ StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, dou
                              {.smoothing = options_.smoothing, .rows = rows}, pass);
     result.loss += loss.item();
     if (logits.rank() == 2) result.correct += count_correct(logits, its_labels);
-    check(std::isfinite(result.loss), "the loss is ", result.loss, not_finite_hint);
+    if (!std::isfinite(result.loss)) break;
+    if (watch) watch->follow(tape, loss);
     tape.backward(loss);
   }
-  const std::vector<Tensor>& parameters = optimizer_.parameters();
-  result.gradient_norm =
-      options_.clip > 0 ? clip_by_norm(parameters, options_.clip) : gradient_norm(parameters);
-  check(std::isfinite(result.gradient_norm), "the gradient's norm is ", result.gradient_norm,
-        not_finite_hint);
-  optimizer_.step(lr);
   return result;
+}
+
+std::string TrainStep::diagnose(const Tensor& images, const Tensor& labels, Pass pass) {
+  if (const auto bad = not_finite(images)) return fmt::format("the images hold bad numbers: {}", *bad);
+  if (const auto bad = first_not_finite(trainable(model_.parameters)))
+    return "a weight was bad before the step: " + *bad;
+  NumberWatch watch(model_.parameters);
+  gradients(images, labels, pass, &watch);
+  return watch.found() ? "first, " + *watch.found() : largest_gradient(model_.parameters);
+}
+
+void TrainStep::keep_statistics() const {
+  for (const auto& [value, kept] : statistics_) kept.copy_from(value);
+}
+
+void TrainStep::restore_statistics() const {
+  for (const auto& [value, kept] : statistics_) value.copy_from(kept);
 }
 
 int64_t count_correct(const Tensor& logits, const Tensor& labels) {

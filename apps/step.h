@@ -1,6 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/config.h"
 #include "engine/nn/pass.h"
@@ -11,6 +15,8 @@ namespace tessera {
 
 // The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
+
+class NumberWatch;
 
 struct StepOptions {
   // Images that go forward and backward at once; 0: the whole batch, as always where there is a batch norm.
@@ -23,6 +29,8 @@ struct StepResult {
   double loss = 0;      // mean over the batch
   int64_t correct = 0;  // images whose largest logit is their label's; 0 for a model that gives no classes
   double gradient_norm = 0;  // of all parameters together, before clipping
+  // Why the step was left out: what was not finite, and the first tensor that was not, with its op.
+  std::optional<std::string> trouble;
 };
 
 // One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
@@ -32,13 +40,22 @@ class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);
 
-  // images [B, C, H, W], labels [B] i64. Fails before any weight changes if loss or gradient is not finite.
+  // images [B, C, H, W], labels [B] i64. Where loss or gradient is not finite, or so large that its square
+  // is not, no weight, moment or statistic changes, and `trouble` says why.
   StepResult operator()(const Tensor& images, const Tensor& labels, double lr, Pass& pass);
 
  private:
+  // Forward, loss and backward of all micro-batches, whose gradients add up; ends where the loss is not
+  // finite. `watch` is told of what is computed, if there is one.
+  StepResult gradients(const Tensor& images, const Tensor& labels, Pass& pass, NumberWatch* watch);
+  std::string diagnose(const Tensor& images, const Tensor& labels, Pass pass);  // by doing all of it again
+  void keep_statistics() const;
+  void restore_statistics() const;
+
   Model& model_;
   Optimizer& optimizer_;
   StepOptions options_;
+  std::vector<std::pair<Tensor, Tensor>> statistics_;  // of batch norms, and what they were before the step
 };
 
 // How many rows of logits [B, K] have their largest value, the first of equals, at their label.

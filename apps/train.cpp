@@ -121,8 +121,11 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
   const Position& at = trainer.position();
   const std::string run = folder.path().string();
   const Task task = task_of(config.model);
-  fmt::print("\nDone: best {} {} (epoch {}), last {}. The run folder is {}\n", score_name(task),
-             score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
+  if (at.best_epoch > 0)
+    fmt::print("\nDone: best {} {} (epoch {}), last {}. The run folder is {}\n", score_name(task),
+               score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
+  else
+    fmt::print("\nDone, but no evaluation was finite, so there is no best. The run folder is {}\n", run);
   fmt::print("Next:\n  tessera eval {}{}\n", run,
              config.data.dir.empty() ? "" : " --data " + config.data.dir);
   if (task == Task::segment) return;
@@ -249,7 +252,9 @@ void add_train(CLI::App& app) {
     recipes += fmt::format("\n  {:<28}{}", recipe, parse_json(text, std::string(recipe)).value("about", ""));
   command.footer(
       command.get_footer() + "\n" + recipes +
-      "\n\nCtrl-C or SIGTERM ends the step, saves and leaves with 130 or 143; a second one leaves at once.");
+      "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after one "
+      "leaves\nat once. A step whose loss or gradient is not finite changes nothing; three in a row end the "
+      "run.");
   on_run(command, [options] { return options->given("--resume") ? resume(*options) : start(*options); });
 }
 

@@ -1,21 +1,28 @@
 #include "apps/train_state.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace tessera {
 
 void Position::add(const StepResult& result, int64_t step_images, double step_lr) {
   ++step;
+  lr = step_lr;
+  if (result.trouble) {
+    ++skipped;
+    ++skipped_in_a_row;
+    return;
+  }
+  skipped_in_a_row = 0;
   images += step_images;
   correct += result.correct;
   loss_sum += result.loss;
   norm_sum += result.gradient_norm;
-  lr = step_lr;
 }
 
 void Position::next_epoch() {
   ++epoch;
-  step = images = correct = 0;
+  step = images = correct = skipped = 0;
   loss_sum = norm_sum = 0;
 }
 
@@ -26,6 +33,8 @@ Json to_json(const Position& p) {
           {"correct", p.correct},
           {"loss_sum", p.loss_sum},
           {"norm_sum", p.norm_sum},
+          {"skipped", p.skipped},
+          {"skipped_in_a_row", p.skipped_in_a_row},
           {"lr", p.lr},
           {"best_top1", p.best_score},
           {"last_top1", p.last_score},
@@ -45,9 +54,13 @@ Position read_position(const Json& json, const std::string& where) {
   p.correct = f.get<int64_t>("correct", count);
   p.loss_sum = f.get<double>("loss_sum");
   p.norm_sum = f.get<double>("norm_sum");
+  p.skipped = f.get("skipped", p.skipped, count);
+  p.skipped_in_a_row = f.get("skipped_in_a_row", p.skipped_in_a_row, count);
   p.lr = f.get<double>("lr");
   p.best_score = f.get<double>("best_top1");
-  p.last_score = f.get<double>("last_top1");
+  // JSON has no NaN, which an evaluation may come to: it is written as null.
+  const Json* last = f.find("last_top1");
+  p.last_score = last && last->is_null() ? std::nan("") : f.get<double>("last_top1");
   p.best_epoch = f.get<int64_t>("best_epoch", count);
   const auto word = [&](const char* key) {
     const Json* value = f.find(key);

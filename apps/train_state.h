@@ -13,8 +13,10 @@ struct Position {
   int64_t epoch = 0;  // finished ones
   int64_t step = 0;   // done in this epoch
   // Of this epoch so far.
-  int64_t images = 0, correct = 0;
-  double loss_sum = 0, norm_sum = 0;  // of steps
+  int64_t images = 0, correct = 0;    // of the steps that were taken
+  double loss_sum = 0, norm_sum = 0;  // likewise
+  int64_t skipped = 0;                // steps left out, as something was not finite
+  int64_t skipped_in_a_row = 0;       // up to the last step; over epochs too
   double lr = 0;                      // of the last step
   // Of the finished epochs.
   double best_score = -1, last_score = -1;  // of Evaluation::score()
@@ -24,8 +26,9 @@ struct Position {
   void add(const StepResult& step, int64_t step_images, double step_lr);
   void next_epoch();
 
-  double loss() const { return loss_sum / static_cast<double>(step); }
-  double gradient_norm() const { return norm_sum / static_cast<double>(step); }
+  // Means over the steps that were taken; NaN where there are none.
+  double loss() const { return loss_sum / static_cast<double>(step - skipped); }
+  double gradient_norm() const { return norm_sum / static_cast<double>(step - skipped); }
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(images); }
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/interrupt.h"
+#include "apps/number_watch.h"
 #include "engine/io/safetensors.h"
 
 namespace tessera {
@@ -14,9 +15,11 @@ namespace {
 
 constexpr const char* state_format = "tessera state 1";
 constexpr const char* metrics_header =
-    "epoch,step,lr,train_loss,train_accuracy,gradient_norm,validation_loss,validation_top1,validation_top5";
+    "epoch,step,lr,train_loss,train_accuracy,gradient_norm,skipped,validation_loss,validation_top1,"
+    "validation_top5";
 constexpr const char* segment_columns = ",validation_mean_iou,validation_pixel_accuracy";
-constexpr uint64_t pass_tag = 1;  // of the run's seed: the stream of dropout and drop path
+constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
+constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
 
 LoaderOptions loader_options(const TrainConfig& config) {
   LoaderOptions options;
@@ -50,6 +53,13 @@ class Averaged {
 
   const std::optional<Ema>& average_;
 };
+
+// Nothing that is not finite is ever saved: the file keeps what it has.
+void expect_finite(const NamedTensors& tensors, const std::filesystem::path& path) {
+  if (const auto bad = first_not_finite(tensors))
+    fail(path.string(), ": not written, what was there before is untouched: ", *bad,
+         "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
+}
 
 double since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -109,26 +119,36 @@ bool Trainer::train_epoch(RunFolder& folder) {
   for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
     if (stopping()) return false;
     const Batch& batch = *train_.next();
-    train_step(batch);
+    train_step(folder, batch);
     show(at_.step == steps);
     if (at_.step < steps && save_is_due()) save_state(folder);
   }
   return true;
 }
 
-void Trainer::train_step(const Batch& batch) {
+void Trainer::train_step(RunFolder& folder, const Batch& batch) {
   const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
   const double lr = schedule_.lr(k);
   Pass pass{.training = true, .random = Random(at_.random)};
-  try {
-    at_.add(step_(batch.images.to(device_), targets_of(batch, task_).to(device_), lr, pass), images, lr);
-  } catch (const Error& error) {
-    fail("train: epoch ", at_.epoch + 1, ", step ", at_.step + 1, ": ", error.what());
-  }
+  const StepResult result = step_(batch.images.to(device_), targets_of(batch, task_).to(device_), lr, pass);
+  at_.add(result, images, lr);
   at_.random = pass.random.state();
-  if (average_) average_->update();
+  if (result.trouble)
+    note_trouble(folder, *result.trouble);
+  else if (average_)
+    average_->update();
   ++session_steps_;
   epoch_clock_.images += images;
+}
+
+void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
+  folder.event("skipped", {{"epoch", at_.epoch + 1}, {"step", at_.step}, {"why", trouble}});
+  const std::string where = fmt::format("epoch {}, step {}: {}", at_.epoch + 1, at_.step, trouble);
+  if (at_.skipped_in_a_row < most_skipped) return progress_.note(where + "; the step is left out");
+  fail("train: ", where, "; ", most_skipped, " steps in a row went wrong, so the run stops. The weights are ",
+       "those from before them, the files those of the last save. Begin anew with a lower learning rate ",
+       "(--lr), a longer warm-up (--set schedule.warmup_epochs=N) or clipping (--set clip=1): tessera train ",
+       "--recipe ", folder.config().string(), " --lr ", config_.optimizer.lr / 10, " --out NEW");
 }
 
 bool Trainer::save_is_due() const {
@@ -181,6 +201,7 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);
   at_.last_score = evaluation->score();
+  if (!std::isfinite(evaluation->loss()) || !std::isfinite(at_.last_score)) return evaluation;
   if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {
     at_.best_score = at_.last_score;
     at_.best_epoch = at_.epoch + 1;
@@ -195,19 +216,19 @@ std::optional<double> Trainer::accuracy() const {
 
 std::string Trainer::metrics_row(const std::optional<Evaluation>& e) const {
   const auto share = accuracy();
+  const auto number = [](double x) { return std::isnan(x) ? "" : fmt::format("{}", x); };
   const std::string row =
-      fmt::format("{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
-                  at_.loss(), share ? fmt::format("{}", *share) : "", at_.gradient_norm());
+      fmt::format("{},{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
+                  number(at_.loss()), share ? number(*share) : "", number(at_.gradient_norm()), at_.skipped);
   return row + "," + (e ? e->csv() : task_ == Task::segment ? ",,,," : ",,");
 }
 
 void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
   const double rate = static_cast<double>(epoch_clock_.images) / seconds;
-  Json details{{"epoch", at_.epoch + 1},
-               {"train_loss", at_.loss()},
-               {"seconds", seconds},
-               {"images_per_second", rate},
-               {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
+  Json details{
+      {"epoch", at_.epoch + 1},    {"train_loss", at_.loss()},
+      {"skipped", at_.skipped},    {"seconds", seconds},
+      {"images_per_second", rate}, {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
   std::string line = fmt::format("epoch {}/{}  train loss {:.4f}", at_.epoch + 1, epochs(), at_.loss());
   if (const auto share = accuracy()) {
     details["train_accuracy"] = *share;
@@ -218,12 +239,15 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
     details["evaluation_seconds"] = evaluation_seconds_;
     line += "  validation " + e->text() + (at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
   }
+  if (at_.skipped > 0) line += fmt::format("  {} steps left out", at_.skipped);
   progress_.note(line + fmt::format("  {:.0f} img/s", rate));
   folder.event("epoch", details);
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {
-  write_checkpoint(path, model_.parameters.state(), config_.model, facts_,
+  const NamedTensors weights = model_.parameters.state();
+  expect_finite(weights, path);
+  write_checkpoint(path, weights, config_.model, facts_,
                    {{"epoch", at_.epoch + 1},
                     {"step", at_.epoch * train_.batches() + at_.step},
                     {key_of(task_), task_ == Task::diffuse ? -at_.last_score : at_.last_score},
@@ -235,6 +259,7 @@ void Trainer::save_state(const RunFolder& folder) {
   append_with_prefix(tensors, "model.", model_.parameters.state());
   append_with_prefix(tensors, "optimizer.", optimizer_->state());
   if (average_) append_with_prefix(tensors, "average.", average_->state());
+  expect_finite(tensors, folder.state());
   write_safetensors(folder.state(), tensors, {{"format", state_format}, {"position", to_json(at_).dump()}});
   saved_ = Clock::now();
 }

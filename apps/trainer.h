@@ -60,7 +60,8 @@ class Trainer {
 
   bool train_epoch(RunFolder& folder);   // false where it was broken off
   bool finish_epoch(RunFolder& folder);  // likewise
-  void train_step(const Batch& batch);
+  void train_step(RunFolder& folder, const Batch& batch);
+  void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
   std::string metrics_row(const std::optional<Evaluation>& evaluation) const;
   std::optional<Evaluation> evaluate_now();

@@ -31,3 +31,12 @@ TEST_CASE("of equal logits the first class is predicted") {
   CHECK(e.at(1, 0) == 1);
   CHECK(e.correct5 == 1);
 }
+
+TEST_CASE("a logit that is NaN is no right answer") {
+  Evaluation e;
+  const float nan = std::nanf("");
+  e.add(Tensor::from({nan, nan, nan}, {1, 3}), Tensor::from(std::vector<int64_t>{0}, {1}));
+  CHECK(e.correct == 0);
+  CHECK(e.correct5 == 0);
+  CHECK(std::isnan(e.loss()));
+}

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -82,19 +83,86 @@ TEST_CASE("the norm is that before clipping, the gradient that after") {
   CHECK(norm_of(clipped.gradients) == doctest::Approx(free.result.gradient_norm / 4).epsilon(1e-12));
 }
 
-TEST_CASE("a loss that is not finite leaves the weights alone") {
-  Model model = small_model();
+namespace {
+
+// Every number that a step may change.
+std::vector<uint64_t> bits_of_all(const Model& model, const Optimizer& optimizer) {
+  NamedTensors all = model.parameters.state();
+  for (const auto& moment : optimizer.state()) all.push_back(moment);
+  std::vector<uint64_t> bits;
+  for (const auto& [name, tensor] : all)
+    for (const double x : tensor.to(DType::f64).values()) bits.push_back(std::bit_cast<uint64_t>(x));
+  return bits;
+}
+
+// One step of `model` on `images`, which must be left out and change nothing; why it was.
+std::string trouble_of(Model model, const Tensor& images, const StepOptions& options = {}) {
   const auto optimizer = make_optimizer({}, model.parameters);
-  TrainStep step(model, *optimizer, {});
-  Tensor images = noise({7, 3, 16, 16});
-  images.data<double>()[5] = std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::vector<double>> before;
-  for (const Parameter& p : model.parameters) before.push_back(p.value.values());
+  TrainStep step(model, *optimizer, options);
+  const auto before = bits_of_all(model, *optimizer);
   Pass pass{.training = true};
-  CHECK(message_of<Error>([&] { step(images, labels, 0.01, pass); }).find("the loss is nan") !=
-        std::string::npos);
-  size_t i = 0;
-  for (const Parameter& p : model.parameters) CHECK(p.value.values() == before[i++]);
+  const StepResult result = step(images, labels, 0.01, pass);
+  CHECK(bits_of_all(model, *optimizer) == before);
+  return result.trouble.value_or("");
+}
+
+Tensor& weight(Model& model, const std::string& name) {
+  for (const Parameter& p : model.parameters)
+    if (p.name == name) return const_cast<Tensor&>(p.value);
+  FAIL("no weight ", name);
+  throw 0;
+}
+
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("a step that is not finite changes nothing and names the first bad tensor and its op") {
+  const auto holds = [](const std::string& text, const std::string& what) {
+    CAPTURE(text);
+    CHECK(text.find(what) != std::string::npos);
+  };
+  SUBCASE("images") {
+    Tensor images = noise({7, 3, 16, 16});
+    images.data<double>()[5] = not_a_number;
+    const std::string trouble = trouble_of(small_model(), images);
+    holds(trouble, "the loss is nan; the images hold bad numbers: 1 of its 5376 numbers are NaN");
+    holds(trouble, "the first at [0, 0, 0, 5]");
+  }
+  SUBCASE("a weight") {
+    Model model = small_model();
+    weight(model, "head.bias").data<double>()[2] = not_a_number;
+    holds(trouble_of(model, noise({7, 3, 16, 16})),
+          "the loss is nan; a weight was bad before the step: 'head.bias', [4]: 1 of its 4 numbers are NaN, "
+          "the first at [2]");
+  }
+  SUBCASE("the output of an op") {
+    Model model = small_model();
+    weight(model, "blocks.1.mlp.fc1.bias").fill(1e300);
+    weight(model, "blocks.1.mlp.fc2.weight").fill(1e300);
+    const std::string trouble = trouble_of(model, noise({7, 3, 16, 16}), {.micro_batch = 4});
+    holds(trouble, "; first, ");
+    holds(trouble, " in blocks.1.mlp.fc2 gave [4, 65, 16]: 4160 of its 4160 numbers are infinite");
+  }
+  SUBCASE("a gradient") {
+    // The MLP is 0 forward, as its norm is, and 1e200 * 1e200 backward.
+    Model model = small_model();
+    weight(model, "blocks.1.norm2.weight").fill(0);
+    for (const char* name : {"blocks.1.mlp.fc1.weight", "blocks.1.mlp.fc2.weight"})
+      weight(model, name).fill(1e200);
+    const std::string trouble = trouble_of(model, noise({7, 3, 16, 16}));
+    holds(trouble,
+          "the gradient's norm is nan; first, the backward of linear in blocks.1.mlp.fc1 gave the "
+          "gradient of the output of layer_norm in blocks.1.norm2, [");
+  }
+  SUBCASE("a norm whose square overflows") {
+    Model model = small_model();
+    weight(model, "norm.weight").fill(1e25);
+    weight(model, "head.weight").fill(0);
+    const std::string trouble = trouble_of(model, noise({7, 3, 16, 16}));
+    holds(trouble, "the gradient's norm is ");
+    holds(trouble, "the largest gradient is that of head.weight, of norm ");
+  }
 }
 
 TEST_CASE("groups that match no parameter are refused") {
@@ -103,6 +171,14 @@ TEST_CASE("groups that match no parameter are refused") {
   config.groups = {{"*.baes", 0.0}};
   CHECK(message_of<Error>([&] { make_optimizer(config, model.parameters); }).find("*.baes") !=
         std::string::npos);
+}
+
+TEST_CASE("running statistics are as before a step that is left out") {
+  const Json config{{"arch", "resnet"}, {"depth", 8}, {"width", 4}, {"image_size", 16}, {"num_classes", 4}};
+  Model model = build(config, {.seed = 3, .dtype = DType::f64});
+  weight(model, "fc.bias").data<double>()[1] = std::numeric_limits<double>::infinity();
+  const std::string trouble = trouble_of(model, noise({7, 3, 16, 16}));
+  CHECK(trouble.find("'fc.bias'") != std::string::npos);
 }
 
 TEST_CASE("the right ones are counted") {

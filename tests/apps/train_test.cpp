@@ -141,7 +141,7 @@ TEST_CASE("a run that is broken off anywhere ends with the same bytes") {
 TEST_CASE("a signal ends the step, saves, and says how to go on") {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::filesystem::remove_all(run);
     const Running program(
         folder, {"train", "--dataset", "shapes", "--out", run, "--epochs", "20000", "--batch", "16",
@@ -157,6 +157,31 @@ TEST_CASE("a signal ends the step, saves, and says how to go on") {
     CHECK(more.code == 0);
     CHECK(more.out.find("from   epoch") != std::string::npos);
   }
+}
+
+TEST_CASE("only a second Ctrl-C does not wait for the step to end") {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const auto signalled = [&](std::initializer_list<int> signals) {
+    std::filesystem::remove_all(run);
+    const Running program(
+        folder, {"train", "--dataset", "shapes", "--out", run, "--batch", "128", "--set",
+                 "data.train_images=256", "--set", "data.validation_images=10", "--set", "model.depth=4"});
+    REQUIRE(program.says("step 1/2"));  // the second one takes a while
+    for (const int signal : signals) {
+      program.send(signal);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));  // else two of a kind come as one
+    }
+    return program.wait();
+  };
+  const Said at_once = signalled({SIGINT, SIGINT});
+  CHECK(at_once.code == 130);
+  CHECK(at_once.out.find("--resume") == std::string::npos);
+  CHECK(!std::filesystem::exists(run + "/state.safetensors"));
+  const Said saved = signalled({SIGUSR1, SIGTERM, SIGTERM});  // as a scheduler sends them
+  CHECK((saved.code == 128 + SIGUSR1 || saved.code == 128 + SIGTERM));
+  CHECK(saved.out.find("tessera train --resume " + run) != std::string::npos);
+  CHECK(std::filesystem::exists(run + "/state.safetensors"));
 }
 
 TEST_CASE("what cannot be trained is refused with the way on") {
@@ -192,11 +217,15 @@ TEST_CASE("what cannot be trained is refused with the way on") {
   CHECK(none.complains_of("no run to go on with"));
 }
 
-TEST_CASE("a loss that is not finite stops the run and leaves the weights") {
+TEST_CASE("a loss that is not finite stops the run and names the op") {
   const TemporaryFolder folder;
   const Said said =
       train(folder, "run", "--lr 1e30 --set schedule.warmup_epochs=0 --set schedule.min_lr=1e30");
   CHECK(said.code == 2);
   CHECK(said.complains_of("epoch 1, step "));
+  CHECK(said.complains_of("first, linear in patch_embed gave ["));
   CHECK(said.complains_of("learning rate"));
+  CHECK(std::count(said.err.begin(), said.err.end(), '\n') == 1);
+  CHECK(said.out.find("the step is left out") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "run" / "last.safetensors"));
 }

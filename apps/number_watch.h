@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
+#include "engine/nn/parameters.h"
+
+namespace tessera {
+
+// How many numbers of x are NaN or infinite and where the first is: "3 of its 64 numbers are NaN, the first
+// at 17 ([1, 1])". Nothing where all are finite, or x holds integers. `mask`: minus infinity is no fault.
+std::optional<std::string> not_finite(const Tensor& x, bool mask = false);
+
+// The same of the first such tensor: "'head.bias', [10]: ...".
+std::optional<std::string> first_not_finite(const NamedTensors& tensors);
+
+// While one lives, every op of this thread and every step of the tape that it is told of is looked at; the
+// first tensor with a NaN or an infinity is kept. Slow: made to repeat a step that went wrong.
+class NumberWatch {
+ public:
+  explicit NumberWatch(const Parameters& parameters);
+
+  // Before this tape's backward: its gradients are looked at, and those of the parameters.
+  void follow(const Tape& tape, const Tensor& loss);
+
+  // "softmax in blocks.0.attn gave [8, 2, 17, 17]: 3 of its ...", or for a gradient "the backward of ...".
+  const std::optional<std::string>& found() const { return found_; }
+
+ private:
+  void look_forward(const Event& event);
+  void look_backward(const BackwardEvent& event);
+  // The gradient in slot `slot` of the tape, and whose it is.
+  std::pair<std::string, Tensor> gradient_in(int slot) const;
+
+  const Parameters& parameters_;
+  const Tape* tape_ = nullptr;
+  uint64_t tape_number_ = 0;
+  size_t step_ = 0;  // of the tape, one past the last that was read back
+  std::optional<std::string> found_;
+  Observer observer_;
+};
+
+}  // namespace tessera
