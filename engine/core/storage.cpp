@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 #include "engine/core/error.h"
 #include "engine/core/memory.h"
+#include "engine/core/pool.h"
 
 namespace tessera {
 
@@ -16,7 +18,9 @@ namespace {
 
 std::atomic<bool> poison{false};
 
-// The blocks of one device that no storage holds, by size.
+constexpr uint64_t no_set = 0;
+
+// The blocks of one device that no storage holds, by their set and size.
 class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
@@ -24,11 +28,13 @@ class Pool {
   void* take(size_t bytes) {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
-    if (const auto fit = waiting_.find(bytes); fit != waiting_.end()) {
+    const bool constant = set_ != no_set && NewBlocks::active();
+    if (const auto fit = waiting_.find({set_, bytes}); fit != waiting_.end() && !constant) {
       block = fit->second;
       waiting_.erase(fit);
     } else {
       block = ask_system(bytes);
+      if (set_ != no_set) home_.emplace(block, Home{set_, constant});
     }
     stats_.in_use += bytes;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
@@ -38,7 +44,39 @@ class Pool {
   void give(void* block, size_t bytes) {
     std::lock_guard lock(mutex_);
     stats_.in_use -= bytes;
-    waiting_.emplace(bytes, block);
+    const auto home = home_.find(block);
+    if (home == home_.end()) {
+      waiting_.emplace(Key{no_set, bytes}, block);
+    } else if (home->second.constant) {
+      constants_.emplace(home->second.set, std::pair(bytes, block));
+    } else {
+      waiting_.emplace(Key{home->second.set, bytes}, block);
+    }
+  }
+
+  uint64_t new_set() {
+    std::lock_guard lock(mutex_);
+    return ++sets_made_;
+  }
+
+  void use_set(uint64_t set) {
+    std::lock_guard lock(mutex_);
+    check(set == no_set || set_ == no_set, "memory: two sets of blocks are filled at once");
+    set_ = set;
+  }
+
+  // Its blocks become anyone's; those in use when their storages die.
+  void end_set(uint64_t set) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(home_, [=](const auto& entry) { return entry.second.set == set; });
+    for (auto at = waiting_.lower_bound({set, 0}); at != waiting_.end() && at->first.set == set;) {
+      waiting_.emplace(Key{no_set, at->first.bytes}, at->second);
+      at = waiting_.erase(at);
+    }
+    const auto [first, last] = constants_.equal_range(set);
+    for (auto at = first; at != last; ++at)
+      waiting_.emplace(Key{no_set, at->second.first}, at->second.second);
+    constants_.erase(first, last);
   }
 
   void release_waiting() {
@@ -70,12 +108,13 @@ class Pool {
     return block;
   }
 
-  void release_all() {
-    for (const auto& [bytes, block] : waiting_) {
-      stats_.reserved -= bytes;
-      release(block, bytes);
+  void release_all() {  // what belongs to a set stays
+    const auto last = waiting_.upper_bound({no_set, ~size_t{0}});
+    for (auto at = waiting_.begin(); at != last; ++at) {
+      stats_.reserved -= at->first.bytes;
+      release(at->second, at->first.bytes);
     }
-    waiting_.clear();
+    waiting_.erase(waiting_.begin(), last);
   }
 
   void* allocate(size_t bytes) const {
@@ -92,9 +131,22 @@ class Pool {
     Memory<Cpu>::release(block, bytes);
   }
 
+  struct Key {
+    uint64_t set;
+    size_t bytes;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Home {
+    uint64_t set;
+    bool constant;
+  };
+
   [[maybe_unused]] Device device_;  // read where there is CUDA
   std::mutex mutex_;
-  std::multimap<size_t, void*> waiting_;
+  std::multimap<Key, void*> waiting_;
+  std::unordered_map<void*, Home> home_;                         // of the blocks that belong to a set
+  std::multimap<uint64_t, std::pair<size_t, void*>> constants_;  // of a set, no longer in use
+  uint64_t set_ = no_set, sets_made_ = no_set;                   // the set that is filled now
   MemoryStats stats_;
 };
 
@@ -117,6 +169,11 @@ Storage::Storage(Device device, size_t bytes)
 }
 
 Storage::~Storage() { pool(device_).give(block_, bytes_); }
+
+BlockSet::BlockSet(Device device) : device_(device), number_(pool(device).new_set()) {}
+BlockSet::~BlockSet() { pool(device_).end_set(number_); }
+void BlockSet::begin() const { pool(device_).use_set(number_); }
+void BlockSet::end() const { pool(device_).use_set(no_set); }
 
 MemoryStats memory_stats(Device device) { return pool(device).stats(); }
 void reset_peak(Device device) { pool(device).reset_peak(); }

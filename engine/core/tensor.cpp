@@ -2,36 +2,14 @@
 
 #include <cstring>
 
+#include "engine/core/convert_kernels.h"
 #include "engine/core/error.h"
 #include "engine/core/memory.h"
+#include "engine/core/pool.h"
 
 namespace tessera {
 
 namespace {
-
-// f.operator()<T>() for the C++ type of any dtype.
-template <class F> decltype(auto) with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f32:
-      return f.template operator()<float>();
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::bf16:
-      return f.template operator()<bf16>();
-    case DType::i64:
-      return f.template operator()<int64_t>();
-    case DType::u8:
-      return f.template operator()<uint8_t>();
-  }
-  fail("dtype: not one of the five");
-}
-
-template <class To, class From> To converted(From value) {
-  if constexpr (std::is_same_v<To, bf16>)
-    return bf16(static_cast<float>(value));
-  else
-    return static_cast<To>(value);
-}
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
 #ifdef TESSERA_CUDA
@@ -164,8 +142,13 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return detach();
-  check(device() == Device::cpu, "tensor: conversion of ", dtype_, " to ", dtype, " runs on the cpu");
-  Tensor result = empty(shape_, dtype);
+  Tensor result = empty(shape_, dtype, device());
+#ifdef TESSERA_CUDA
+  if (device() == Device::cuda) {
+    convert_on_cuda(elements(), dtype_, raw(), dtype, result.raw());
+    return result;
+  }
+#endif
   with_type(dtype_, [&]<class From>() {
     with_type(dtype, [&]<class To>() {
       const From* from = data<From>();
@@ -178,6 +161,7 @@ Tensor Tensor::to(DType dtype) const {
 
 Tensor Tensor::to(Device device) const {
   if (device == this->device()) return detach();
+  const NewBlocks constant(device != Device::cpu);  // for a graph that is being captured
   Tensor copy = empty(shape_, dtype_, device);
   copy_bytes(copy.raw(), device, raw(), this->device(), bytes());
   return copy;
@@ -190,7 +174,9 @@ void Tensor::copy_from(const Tensor& other) const {
 }
 
 void Tensor::fill(double value) const {
-  if (device() != Device::cpu) return copy_from(full(shape_, value, dtype_).to(device()));
+#ifdef TESSERA_CUDA
+  if (device() == Device::cuda) return fill_on_cuda(elements(), value, dtype_, raw());
+#endif
   with_type(dtype_, [&]<class T>() {
     T* to = data<T>();
     std::fill_n(to, elements(), converted<T>(value));

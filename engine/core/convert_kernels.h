@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+// f.operator()<T>() for the C++ type of any dtype.
+template <class F> decltype(auto) with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::bf16:
+      return f.template operator()<bf16>();
+    case DType::i64:
+      return f.template operator()<int64_t>();
+    case DType::u8:
+      return f.template operator()<uint8_t>();
+  }
+  fail("dtype: not one of the five");
+}
+
+// One number as another type holds it.
+template <class To, class From> TESSERA_HD To converted(From value) {
+  if constexpr (std::is_same_v<To, bf16>)
+    return bf16(static_cast<float>(value));
+  else
+    return static_cast<To>(value);
+}
+
+// Of arrays of n numbers in device memory (engine/cuda/convert.cu): converted from one type to another as
+// Tensor::to does on the CPU, and filled with a value.
+void convert_on_cuda(int64_t n, DType from_type, const void* from, DType to_type, void* to);
+void fill_on_cuda(int64_t n, double value, DType type, void* to);
+
+}  // namespace tessera

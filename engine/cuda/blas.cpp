@@ -1,0 +1,217 @@
+#include "engine/cuda/blas.h"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/error.h"
+#include "engine/core/storage.h"
+#include "engine/cuda/stream.h"
+
+namespace tessera {
+
+namespace {
+
+bool tf32_allowed = false;
+
+void expect_blas(cublasStatus_t status, const char* what, const MatrixProduct& p) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  fail("cublas: ", what, ": ", cublasLtGetStatusString(status), ", product [", p.m, ", ", p.k, "] x [", p.k,
+       ", ", p.n, "] x ", p.count);
+}
+
+// Descriptors are destroyed with the scope that made them.
+template <class Handle, cublasStatus_t (*destroy)(Handle)> class Owned {
+ public:
+  Owned() = default;
+  ~Owned() {
+    if (handle_) destroy(handle_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  Handle* address() { return &handle_; }
+  operator Handle() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+template <class T>
+inline constexpr cudaDataType_t data_type = std::is_same_v<T, float>    ? CUDA_R_32F
+                                            : std::is_same_v<T, double> ? CUDA_R_64F
+                                                                        : CUDA_R_16BF;
+
+template <class T> cublasComputeType_t compute_type() {
+  if constexpr (std::is_same_v<T, double>)
+    return CUBLAS_COMPUTE_64F;
+  else if constexpr (std::is_same_v<T, float>)
+    return tf32_allowed ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  else
+    return CUBLAS_COMPUTE_32F;
+}
+
+cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::none:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+    case Epilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::gelu_tanh:
+      return CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::bias_gelu_tanh:
+      return CUBLASLT_EPILOGUE_GELU_BIAS;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// The power of two, at most 256, that a pointer's address is a multiple of.
+uint32_t alignment(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
+}
+
+// The handle, its workspace, and the algorithm of each kind of product that came before.
+struct Blas {
+  static constexpr size_t workspace_bytes = size_t{32} << 20;
+  using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
+                         int64_t, int64_t, int64_t, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint32_t>;
+
+  cublasLtHandle_t handle{};
+  Storage workspace{Device::cuda, workspace_bytes};
+  std::map<Key, cublasLtMatmulAlgo_t> algorithms;
+  std::mutex mutex;
+
+  Blas() { expect_blas(cublasLtCreate(&handle), "create", {}); }
+};
+
+Blas& blas() {
+  static Blas& one = *new Blas;
+  return one;
+}
+
+// cuBLAS counts by columns: a row-major c = op(a) op(b) is its c^T = op(b)^T op(a)^T. "First" is b here.
+template <class T> class Call {
+ public:
+  Call(const MatrixProduct& p, const T* a, const T* b, T* c, bool add, Epilogue epilogue, const T* bias)
+      : p_(p), a_(a), b_(b), c_(c), bias_(bias), add_(add), epilogue_(epilogue) {
+    expect_blas(cublasLtMatmulDescCreate(operation_.address(), compute_type<T>(), data_type<Wide<T>>),
+                "operation", p);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
+    if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias));
+    make_layout(first_, p.transpose_b ? p.k : p.n, p.transpose_b ? p.n : p.k, p.ldb, p.b_step);
+    make_layout(second_, p.transpose_a ? p.m : p.k, p.transpose_a ? p.k : p.m, p.lda, p.a_step);
+    make_layout(result_, p.n, p.m, p.ldc, p.c_step);
+  }
+
+  void run() {
+    Blas& own = blas();
+    const std::lock_guard lock(own.mutex);
+    auto found = own.algorithms.find(key());
+    if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), choose(own)).first;
+    const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
+    expect_blas(
+        cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_, c_,
+                       result_, &found->second, own.workspace.data(), Blas::workspace_bytes, stream()),
+        "product", p_);
+  }
+
+ private:
+  template <class Value> void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    expect_blas(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value), "operation", p_);
+  }
+
+  void make_layout(Layout& layout, int64_t rows, int64_t columns, int64_t stride, int64_t step) {
+    expect_blas(cublasLtMatrixLayoutCreate(layout.address(), data_type<T>, static_cast<uint64_t>(rows),
+                                           static_cast<uint64_t>(columns), stride),
+                "layout", p_);
+    if (p_.count == 1) return;
+    const int32_t count = static_cast<int32_t>(p_.count);
+    expect_blas(
+        cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+        "layout", p_);
+    expect_blas(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                                                 sizeof step),
+                "layout", p_);
+  }
+
+  Blas::Key key() const {
+    return {static_cast<int>(data_type<T>),
+            static_cast<int>(compute_type<T>()),
+            static_cast<int>(epilogue_),
+            p_.transpose_a,
+            p_.transpose_b,
+            add_,
+            p_.m,
+            p_.n,
+            p_.k,
+            p_.lda,
+            p_.ldb,
+            p_.ldc,
+            p_.count,
+            p_.a_step,
+            p_.b_step,
+            p_.c_step,
+            alignment(a_),
+            alignment(b_),
+            alignment(c_),
+            alignment(bias_)};
+  }
+
+  cublasLtMatmulAlgo_t choose(const Blas& own) {
+    Preference preference;
+    expect_blas(cublasLtMatmulPreferenceCreate(preference.address()), "preference", p_);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      expect_blas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+                  "preference", p_);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{Blas::workspace_bytes});
+    // Not CUBLASLT_REDUCTION_SCHEME_INPLACE, which adds up by the order of arrival.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
+                                                           uint32_t{CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(c_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(c_));
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    expect_blas(cublasLtMatmulAlgoGetHeuristic(own.handle, operation_, first_, second_, result_, result_,
+                                               preference, 1, &best, &found),
+                "choice of an algorithm", p_);
+    if (found == 0) expect_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm", p_);
+    return best.algo;
+  }
+
+  MatrixProduct p_;
+  const T *a_, *b_;
+  T* c_;
+  const T* bias_;
+  bool add_;
+  Epilogue epilogue_;
+  Operation operation_;
+  Layout first_, second_, result_;
+};
+
+}  // namespace
+
+template <class T>
+void multiply(const MatrixProduct& product, const T* a, const T* b, T* c, bool add, Epilogue epilogue,
+              const T* bias) {
+  if (product.m == 0 || product.n == 0 || product.count == 0) return;
+  check(product.k > 0, "cublas: a product of depth 0");
+  Call<T>(product, a, b, c, add, epilogue, bias).run();
+}
+
+void set_tf32(bool allowed) { tf32_allowed = allowed; }
+
+TESSERA_FOR_FLOATS(multiply)
+
+}  // namespace tessera

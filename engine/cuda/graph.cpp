@@ -1,0 +1,189 @@
+#include "engine/cuda/graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "engine/core/error.h"
+#include "engine/cuda/stream.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr size_t most_keys = 1 << 12;  // that one step may draw
+
+Graph* captured = nullptr;   // the graph that is being captured
+Graph* refreshed = nullptr;  // or refreshed
+
+// For copies that are no part of a capture.
+cudaStream_t side_stream() {
+  static const cudaStream_t side = [] {
+    cudaStream_t made{};
+    expect(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "device");
+    return made;
+  }();
+  return side;
+}
+
+// Two pinned buffers that are filled in turn: one while the copies from the other are on their way.
+class PinnedBuffers {
+ public:
+  PinnedBuffers() {
+    for (Buffer& buffer : buffers_) {
+      expect(cudaMallocHost(&buffer.bytes, size), "pinned memory");
+      expect(cudaEventCreateWithFlags(&buffer.sent, cudaEventDisableTiming), "pinned memory");
+    }
+  }
+
+  void send(std::byte* to, const std::byte* from, size_t bytes) {
+    std::lock_guard lock(mutex_);
+    while (bytes > 0) {
+      if (used_ == size) exchange();
+      const size_t part = std::min(bytes, size - used_);
+      std::byte* place = static_cast<std::byte*>(buffers_[now_].bytes) + used_;
+      std::memcpy(place, from, part);
+      expect(cudaMemcpyAsync(to, place, part, cudaMemcpyHostToDevice, stream()), "copy to the GPU");
+      used_ = std::min(size, (used_ + part + 63) / 64 * 64);
+      to += part, from += part, bytes -= part;
+    }
+  }
+
+ private:
+  static constexpr size_t size = size_t{16} << 20;
+
+  struct Buffer {
+    void* bytes = nullptr;
+    cudaEvent_t sent{};
+  };
+
+  void exchange() {
+    expect(cudaEventRecord(buffers_[now_].sent, stream()), "pinned memory");
+    now_ = 1 - now_;
+    expect(cudaEventSynchronize(buffers_[now_].sent), "pinned memory");  // done at once if never recorded
+    used_ = 0;
+  }
+
+  std::mutex mutex_;
+  std::array<Buffer, 2> buffers_;
+  size_t now_ = 0, used_ = 0;
+};
+
+// Ends a capture whatever happens in it.
+class Capture {
+ public:
+  Capture(Graph* graph, const BlockSet& blocks) : blocks_(blocks) {
+    check(captured == nullptr, "graph: a capture within a capture");
+    expect(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "graph");
+    captured = graph;
+    blocks_.begin();
+  }
+  ~Capture() {
+    if (captured == nullptr) return;
+    cudaGraph_t broken = nullptr;
+    if (cudaStreamEndCapture(stream(), &broken) == cudaSuccess && broken) cudaGraphDestroy(broken);
+    cudaGetLastError();
+    close();
+  }
+  cudaGraphExec_t end() {
+    cudaGraph_t graph = nullptr;
+    close();
+    expect(cudaStreamEndCapture(stream(), &graph), "graph: the step cannot be captured (--no-graph runs it)");
+    cudaGraphExec_t ready = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&ready, graph, 0);
+    cudaGraphDestroy(graph);
+    expect(status, "graph");
+    return ready;
+  }
+
+ private:
+  void close() {
+    blocks_.end();
+    captured = nullptr;
+  }
+
+  const BlockSet& blocks_;
+};
+
+}  // namespace
+
+Graph::Graph(const std::function<void()>& run)
+    : blocks_(Device::cuda), key_places_(Device::cuda, most_keys * sizeof(uint64_t)) {
+  side_stream();  // made outside the capture
+  Capture capture(this, blocks_);
+  run();
+  graph_ = capture.end();
+}
+
+Graph::~Graph() {
+  cudaStreamSynchronize(stream());
+  if (graph_) cudaGraphExecDestroy(graph_);
+  for (const Storage* table : tables_) delete table;
+}
+
+void Graph::replay(std::span<const uint64_t> keys, const std::function<void()>& refresh) {
+  check(keys.size() == keys_.size(), "graph: ", keys.size(), " keys for a step that draws by ", keys_.size());
+  if (!keys.empty()) upload(key_places_.data(), keys.data(), keys.size_bytes());
+  struct Refreshing {
+    explicit Refreshing(Graph* graph) { refreshed = graph; }
+    ~Refreshing() { refreshed = nullptr; }
+  };
+  next_table_ = 0;
+  {
+    const Refreshing now(this);
+    refresh();
+  }
+  check(next_table_ == tables_.size(), "graph: ", next_table_, " of ", tables_.size(),
+        " tables were refreshed");
+  expect(cudaGraphLaunch(graph_, stream()), "graph");
+}
+
+bool Graph::capturing() { return captured != nullptr; }
+bool Graph::refreshing() { return refreshed != nullptr; }
+
+DrawKey Graph::draw_key(uint64_t key) {
+  if (!captured) return {key, nullptr};
+  std::vector<uint64_t>& keys = captured->keys_;
+  const auto at = std::find(keys.begin(), keys.end(), key);
+  const size_t place = static_cast<size_t>(at - keys.begin());
+  if (at == keys.end()) {
+    check(keys.size() < most_keys, "graph: a step draws by more than ", most_keys, " keys");
+    keys.push_back(key);
+  }
+  return {key, static_cast<const uint64_t*>(captured->key_places_.data()) + place};
+}
+
+void Graph::copy_constant(void* to, const void* from, size_t bytes) {
+  expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, side_stream()), "graph: constant");
+  expect(cudaStreamSynchronize(side_stream()), "graph: constant");
+}
+
+void upload(void* to, const void* from, size_t bytes) {
+  static PinnedBuffers& buffers = *new PinnedBuffers;  // the driver may be gone when statics die
+  buffers.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
+TableMemory::TableMemory(const void* values, size_t bytes)
+    : storage_(nullptr), owned_(!captured && !refreshed) {
+  if (refreshed) {
+    check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
+    storage_ = refreshed->tables_[refreshed->next_table_++];
+    check(bytes <= storage_->bytes(), "graph: a table of ", bytes, " bytes, captured with ",
+          storage_->bytes());
+    upload(storage_->data(), values, bytes);
+    return;
+  }
+  const NewBlocks constant;
+  storage_ = new Storage(Device::cuda, bytes);
+  if (owned_)
+    upload(storage_->data(), values, bytes);
+  else
+    captured->tables_.push_back(storage_);
+}
+
+TableMemory::~TableMemory() {
+  if (owned_) delete storage_;
+}
+
+}  // namespace tessera

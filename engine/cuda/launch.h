@@ -1,0 +1,147 @@
+#pragma once
+
+// How every kernel of this backend is written.
+//
+// - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, never <<<
+// >>>.
+// - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
+// - One stream, and no host synchronisation in an op. What an op reads of the host is passed by value;
+// numbers
+//   that change from step to step stand in device memory (graph.h: random keys by DrawKey, tables of numbers
+//   such as the learning rate's by Table), so that every op can be captured into a graph and replayed. A
+//   check of numbers on the device (labels, indices) is left out while Graph::capturing().
+// - No floating-point atomics. Sums run in an order that the sizes alone fix: a thread's own part, then
+//   warp_sum and block_sum (reduce.h), then parts in scratch memory (Scratch), added in their order.
+// - Arithmetic and sums run in Wide<T>; the formulas are the TESSERA_HD functions of _kernels.h.
+// - No inline assembly outside engine/cuda, static __shared__ arrays of plain types (not bf16, which has a
+//   constructor), dynamic ones by shared_memory<T>(): so a host compiler can run the kernels too, thread by
+//   thread, where there is no GPU (tests/emulator).
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/core/dtype.h"
+#include "engine/core/storage.h"
+#include "engine/cuda/graph.h"
+#include "engine/cuda/stream.h"
+
+namespace tessera {
+
+inline constexpr int warp = 32;
+inline constexpr int block_threads = 256;  // of kernels that have no reason for another number
+
+struct Grid {
+  dim3 blocks;
+  dim3 threads = dim3(block_threads);
+  size_t shared_bytes = 0;  // dynamic; the caller keeps it within gpu().shared_bytes
+};
+
+// As many blocks of `threads` as n items want, and as the GPU can hold at a time; the kernel strides.
+inline Grid grid_for(int64_t n, int threads = block_threads) {
+  const int64_t most = int64_t{gpu().multiprocessors} * (2048 / threads);
+  const int64_t blocks = std::clamp<int64_t>((n + threads - 1) / threads, 1, most);
+  return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
+}
+
+// Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
+template <class... P, class... A> void launch(void (*kernel)(P...), const Grid& grid, A&&... arguments) {
+  if (Graph::refreshing()) return;
+  if (grid.shared_bytes > 48 << 10)
+    expect(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(grid.shared_bytes)),
+           "kernel");
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
+  config.stream = stream();
+  expect(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...), "kernel");
+}
+
+// The dynamic shared memory of a block, aligned to 16 bytes.
+template <class T> __device__ inline T* shared_memory() {
+#ifdef TESSERA_CUDA_EMULATED
+  return static_cast<T*>(emulator::dynamic_shared());
+#else
+  extern __shared__ __align__(16) unsigned char tessera_dynamic_shared[];
+  return reinterpret_cast<T*>(tessera_dynamic_shared);
+#endif
+}
+
+// This thread's place in a one-dimensional grid, and the grid's threads.
+__device__ inline int64_t grid_thread() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+__device__ inline int64_t grid_threads() { return int64_t{gridDim.x} * blockDim.x; }
+
+// V numbers that are moved at once.
+template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
+
+// As many T as 16 bytes hold.
+template <class T> inline constexpr int pack_of = 16 / static_cast<int>(sizeof(T));
+
+template <int V, class T> __device__ inline Pack<T, V> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, V>*>(from);
+}
+template <int V, class T> __device__ inline void store_pack(T* to, const Pack<T, V>& pack) {
+  *reinterpret_cast<Pack<T, V>*>(to) = pack;
+}
+
+template <class T> inline bool aligned(const T* pointer, int v) {
+  return reinterpret_cast<uintptr_t>(pointer) % (sizeof(T) * static_cast<size_t>(v)) == 0;
+}
+
+// Memory of a kernel's own: it goes back to the pool when the op returns, and the stream keeps the order.
+template <class T> class Scratch {
+ public:
+  explicit Scratch(int64_t elements) : storage_(Device::cuda, static_cast<size_t>(elements) * sizeof(T)) {}
+  T* data() const { return static_cast<T*>(storage_.data()); }
+
+ private:
+  Storage storage_;
+};
+
+// --- maps: y[i] = f(i, x1[i], x2[i], ...) ---
+
+namespace map_detail {
+
+// One pack of V elements from i on.
+template <int V, class T, class F, class... X>
+__device__ inline void step(int64_t i, const F& f, T* y, bool add, const X*... x) {
+  using W = Wide<T>;
+  Pack<T, V> out;
+  if (add) out = load_pack<V>(y + i);
+  const auto apply = [&](const auto&... in) {
+#pragma unroll
+    for (int k = 0; k < V; ++k) {
+      const W value = f(i + k, Wide<X>(in.at[k])...);
+      out.at[k] = T(add ? W(out.at[k]) + value : value);
+    }
+  };
+  apply(load_pack<V>(x + i)...);
+  store_pack<V>(y + i, out);
+}
+
+template <int V, class T, class F, class... X>
+__global__ void run(int64_t n, F f, T* y, bool add, const X*... x) {
+  const int64_t packs = n / V;
+  for (int64_t p = grid_thread(); p < packs; p += grid_threads()) step<V>(p * V, f, y, add, x...);
+  if constexpr (V > 1)
+    for (int64_t i = packs * V + grid_thread(); i < n; i += grid_threads()) step<1>(i, f, y, add, x...);
+}
+
+}  // namespace map_detail
+
+// y[i] = f(i, x1[i], ...), or +=, for n elements, all widened; y may be one of the x. F is a
+// [=] __device__ lambda made in a function with a name (nvcc takes none from a generic lambda) or a struct.
+template <class T, class F, class... X> void map(int64_t n, T* y, bool add, const F& f, const X*... x) {
+  if (n == 0) return;
+  constexpr int v = std::min({pack_of<T>, pack_of<X>...});
+  const bool packed = aligned(y, v) && (aligned(x, v) && ...);
+  if (packed)
+    launch(map_detail::run<v, T, F, X...>, grid_for((n + v - 1) / v), n, f, y, add, x...);
+  else
+    launch(map_detail::run<1, T, F, X...>, grid_for(n), n, f, y, add, x...);
+}
+
+}  // namespace tessera

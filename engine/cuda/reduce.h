@@ -1,0 +1,99 @@
+#pragma once
+
+// Sums and largest values of a warp and of a block, in an order that is always the same.
+
+#include "engine/cuda/launch.h"
+
+namespace tessera {
+
+struct Plus {
+  template <class W> TESSERA_HD static W identity() { return W(0); }
+  template <class W> TESSERA_HD static W of(W a, W b) { return a + b; }
+};
+
+struct Larger {  // a NaN is taken, and stays
+  template <class W> TESSERA_HD static W identity() { return -W(INFINITY); }
+  template <class W> TESSERA_HD static W of(W a, W b) { return a > b || a != a ? a : b; }
+};
+
+// Over the 32 lanes, all of which must call it; every lane has the result.
+template <class By, class W> __device__ inline W warp_all(W value) {
+#pragma unroll
+  for (int step = warp / 2; step > 0; step /= 2)
+    value = By::of(value, __shfl_xor_sync(0xffffffffu, value, step));
+  return value;
+}
+template <class W> __device__ inline W warp_sum(W value) { return warp_all<Plus>(value); }
+template <class W> __device__ inline W warp_max(W value) { return warp_all<Larger>(value); }
+
+// Over all threads of a one-dimensional block of whole warps, at most 1,024; every thread has the result.
+template <class By, class W> __device__ inline W block_all(W value) {
+  __shared__ W parts[warp];
+  const int lane = threadIdx.x % warp, own = threadIdx.x / warp, warps = blockDim.x / warp;
+  value = warp_all<By>(value);
+  __syncthreads();  // a former call's parts have been read
+  if (lane == 0) parts[own] = value;
+  __syncthreads();
+  return warp_all<By>(lane < warps ? parts[lane] : By::template identity<W>());
+}
+template <class W> __device__ inline W block_sum(W value) { return block_all<Plus>(value); }
+template <class W> __device__ inline W block_max(W value) { return block_all<Larger>(value); }
+
+// y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in their order; written or added to.
+template <class T>
+void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
+  using W = Wide<T>;
+  map(n, y, add, [=] __device__(int64_t i) {
+    W sum = parts[i];
+    for (int64_t c = 1; c < count; ++c) sum += parts[c * n + i];
+    return factor * sum;
+  });
+}
+
+// --- columns: y[j] = sum over rows of f(row, j) ---
+
+namespace column_detail {
+
+inline constexpr int tile_rows = 8;
+
+// Block (warp, tile_rows): columns [32 x, 32 x + 32) of the rows of part y. parts [gridDim.y, width]
+template <class W, class F>
+__global__ void sum(int64_t rows, int64_t width, int64_t rows_a_part, F f, W* parts) {
+  __shared__ W tile[tile_rows][warp];
+  const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
+  for (int64_t left = int64_t{blockIdx.x} * warp; left < width; left += int64_t{gridDim.x} * warp) {
+    const int64_t j = left + threadIdx.x;
+    W sum = 0;
+    if (j < width)
+      for (int64_t i = blockIdx.y * rows_a_part + threadIdx.y; i < end; i += tile_rows) sum += f(i, j);
+    tile[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && j < width) {
+      for (int r = 1; r < tile_rows; ++r) sum += tile[r][threadIdx.x];
+      parts[blockIdx.y * width + j] = sum;
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace column_detail
+
+// y [width] = factor * the sum of f(i, j), a Wide<T>, over `rows` rows, written or added to. f may write what
+// it makes on the way: each (i, j) is visited once. The cut into parts depends on the sizes alone.
+template <class T, class F>
+void column_sums(int64_t rows, int64_t width, const F& f, Wide<T> factor, T* y, bool add) {
+  using W = Wide<T>;
+  if (width == 0) return;
+  constexpr int64_t most_parts = 256, least_rows = 32;
+  const int64_t parts = std::clamp<int64_t>((rows + least_rows - 1) / least_rows, 1, most_parts);
+  const int64_t rows_a_part = (rows + parts - 1) / parts;
+  const Scratch<W> scratch(parts * width);
+  const int64_t across = std::min<int64_t>((width + warp - 1) / warp, 65535);
+  launch(column_detail::sum<W, F>,
+         Grid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(parts)),
+              dim3(warp, column_detail::tile_rows)},
+         rows, width, rows_a_part, f, scratch.data());
+  sum_parts(width, parts, scratch.data(), factor, y, add);
+}
+
+}  // namespace tessera

@@ -1,0 +1,73 @@
+#include "engine/cuda/stream.h"
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* elsewhere = "; or use --device cpu";
+
+// "13.0" of 13000.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+void check_driver(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  int driver = 0, runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  check(driver > 0, "device: no NVIDIA driver is here; install one", elsewhere);
+  check(status != cudaErrorInsufficientDriver, "device: the driver knows CUDA ", version_text(driver),
+        ", this build needs ", version_text(runtime), "; update the driver", elsewhere);
+  check(status != cudaErrorNoDevice, "device: no NVIDIA GPU is here; look at nvidia-smi and at ",
+        "CUDA_VISIBLE_DEVICES", elsewhere);
+  fail("device: ", cudaGetErrorString(status), elsewhere);
+}
+
+struct Device0 {
+  cudaStream_t stream{};
+  Gpu gpu{};
+
+  Device0() {
+    int count = 0;
+    check_driver(cudaGetDeviceCount(&count));
+    check_driver(count > 0 ? cudaSuccess : cudaErrorNoDevice);
+    const auto read = [](cudaDeviceAttr attribute) {
+      int value = 0;
+      expect(cudaDeviceGetAttribute(&value, attribute, 0), "device");
+      return value;
+    };
+    const int major = read(cudaDevAttrComputeCapabilityMajor),
+              minor = read(cudaDevAttrComputeCapabilityMinor);
+    check(major >= 8, "device: the GPU has compute capability ", major, ".", minor,
+          ", 8.0 or newer is wanted (Ampere, 2020)", elsewhere);
+    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
+    check_driver(cudaSetDevice(0));
+    expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device");
+  }
+};
+
+// Made at first use; where that fails, the next use tries again. Never destroyed: tensors of static life
+// may outlast any order of destruction.
+const Device0& device0() {
+  static const Device0& device = *new Device0;
+  return device;
+}
+
+}  // namespace
+
+cudaStream_t stream() { return device0().stream; }
+
+const Gpu& gpu() { return device0().gpu; }
+
+void expect(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // what is not sticky is told once
+  fail(what, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status));
+}
+
+void synchronize() { expect(cudaStreamSynchronize(stream()), "cuda"); }
+
+}  // namespace tessera

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace tessera {
+
+// The one stream on which all kernels and copies run, in the order of the calls. Its first use makes the
+// device ready, and fails with the way on where there is no GPU, the driver is too old for this build, or the
+// GPU is older than compute capability 8.0.
+cudaStream_t stream();
+
+// What kernels are cut by.
+struct Gpu {
+  int multiprocessors;
+  int shared_bytes;  // of dynamic shared memory that a block may ask for
+};
+const Gpu& gpu();
+
+// Fails with `what` and the runtime's own words unless status is cudaSuccess.
+void expect(cudaError_t status, const char* what);
+
+// Waits for all work on the stream; an error of a kernel that ran earlier shows here.
+void synchronize();
+
+}  // namespace tessera
