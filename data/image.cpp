@@ -170,13 +170,23 @@ Image load_image(const std::filesystem::path& path) {
   return decode_image(read_file(path, max_image_file_bytes), path.string());
 }
 
+std::vector<uint8_t> encode_png(const Image& image) {
+  std::vector<uint8_t> bytes;
+  const auto append = [](void* to, void* from, int count) {
+    const auto* first = static_cast<const uint8_t*>(from);
+    static_cast<std::vector<uint8_t>*>(to)->insert(static_cast<std::vector<uint8_t>*>(to)->end(), first,
+                                                   first + count);
+  };
+  check(image.height > 0 && image.width > 0, "PNG: no pixels to write");
+  stbi_write_png_to_func(append, &bytes, image.width, image.height, 3, image.pixels.data(), image.width * 3);
+  return bytes;
+}
+
 void write_png(const std::filesystem::path& path, const Image& image) {
   check(image.height > 0 && image.width > 0, path.string(), ": no pixels to write");
+  const std::vector<uint8_t> bytes = encode_png(image);
   std::ofstream out(path, std::ios::binary);
-  const auto append = [](void* to, void* bytes, int count) {
-    static_cast<std::ofstream*>(to)->write(static_cast<const char*>(bytes), count);
-  };
-  stbi_write_png_to_func(append, &out, image.width, image.height, 3, image.pixels.data(), image.width * 3);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out.close();
   check(!out.fail(), path.string(), ": cannot be written");
 }

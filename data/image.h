@@ -34,6 +34,8 @@ Image load_image(const std::filesystem::path& path);
 // Fails, in the name of `path`, unless a picture of this size is within the limits.
 void check_dimensions(int64_t height, int64_t width, const std::string& path);
 
+// The bytes of a PNG file with the picture. Fails for one without pixels.
+std::vector<uint8_t> encode_png(const Image& image);
 void write_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace tessera
