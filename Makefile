@@ -3,6 +3,7 @@
 BUILD   ?= build
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
+KILLS   ?= 1000
 WERROR  ?= OFF
 SHELL   := /bin/bash
 
@@ -15,7 +16,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
 
-.PHONY: help deps configure build test demo bench format lint asan tsan gpu-check install clean
+.PHONY: help deps configure build test demo bench format lint asan tsan torture gpu-check install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -58,6 +59,9 @@ tsan: deps ## run the tests under the thread sanitizer
 	@$(CONFIGURE) -B build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=thread
 	cmake --build build-tsan -j $(JOBS)
 	cd build-tsan && $(CTEST)
+
+torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
+	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'
 
 gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU
 	@.ci/gpu-check $(JOBS)

@@ -60,6 +60,8 @@ CheckpointConfig read_checkpoint(Fields f) {
   CheckpointConfig c;
   c.every_steps = f.get("every_steps", c.every_steps, at_least_0);
   c.every_minutes = f.get("every_minutes", c.every_minutes, at_least_0);
+  c.every_epochs = f.get("every_epochs", c.every_epochs, at_least_0);
+  c.keep = f.get("keep", c.keep, at_least_0);
   f.done();
   return c;
 }
@@ -189,7 +191,10 @@ Json to_json(const TrainConfig& c) {
           {"ema", c.ema},
           {"eval_every", c.eval_every},
           {"checkpoint",
-           {{"every_steps", c.checkpoint.every_steps}, {"every_minutes", c.checkpoint.every_minutes}}},
+           {{"every_steps", c.checkpoint.every_steps},
+            {"every_minutes", c.checkpoint.every_minutes},
+            {"every_epochs", c.checkpoint.every_epochs},
+            {"keep", c.checkpoint.keep}}},
           {"seed", c.seed}};
 }
 

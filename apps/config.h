@@ -46,6 +46,8 @@ struct ScheduleConfig {
 struct CheckpointConfig {
   int64_t every_steps = 0;    // within an epoch; 0: never by count
   double every_minutes = 10;  // likewise by the clock; 0: never. After each epoch state is saved in any case
+  int64_t every_epochs = 0;   // weights of so many epochs' ends, beside best and last; 0: of none
+  int64_t keep = 0;           // so many of those, the newest; 0: all
 };
 
 // The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.

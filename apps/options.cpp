@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -162,6 +163,7 @@ void add_json(CLI::App& command, bool& json) {
 }
 
 int run_program(CLI::App& app, int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches the allowed size is an error like a full disk
   describe(app);
   const int code = run_chosen(app, argc, argv);
   // A full disk shows here at the latest; what was printed must not be lost without a word.

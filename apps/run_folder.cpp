@@ -4,7 +4,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -56,6 +59,7 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
     fail(path_.string(), ": another process trains this run at the moment");
   }
   end_last_line(events_, file);
+  remove_partial_files(path_);
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
@@ -89,6 +93,20 @@ RunFolder RunFolder::open(const fs::path& path) {
     for (std::string line; std::getline(text, line);) folder.lines_.push_back(line);
   }
   return folder;
+}
+
+fs::path RunFolder::of_epoch(int64_t epoch) const {
+  return path_ / fmt::format("epoch-{:04}.safetensors", epoch);
+}
+
+void RunFolder::drop_epochs(int64_t last) const {
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename();
+    long long epoch = 0;
+    if (std::sscanf(name.c_str(), "epoch-%lld.safetensors", &epoch) == 1 && epoch <= last &&
+        entry.path() == of_epoch(epoch))
+      fs::remove(entry.path());
+  }
 }
 
 void RunFolder::keep_rows(size_t count) {

@@ -14,10 +14,11 @@ namespace tessera {
 //   metrics.csv        a row an epoch; the same bytes for the same config
 //   events.jsonl       what happened when: starts, epochs with their speed, saves, the end
 //   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
+//   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
 //   state.safetensors  all that is needed to go on
 //
 // Every file but events.jsonl, which grows by whole lines, is replaced atomically. One process at a time has
-// a run.
+// a run; what one that was killed left half written is then removed.
 class RunFolder {
  public:
   // Makes the folder and those above it. Fails if it holds a run.
@@ -34,7 +35,11 @@ class RunFolder {
   std::filesystem::path metrics() const { return path_ / "metrics.csv"; }
   std::filesystem::path last() const { return path_ / "last.safetensors"; }
   std::filesystem::path best() const { return path_ / "best.safetensors"; }
+  std::filesystem::path of_epoch(int64_t epoch) const;
   std::filesystem::path state() const { return path_ / "state.safetensors"; }
+
+  // Removes the weights of the epochs up to this one.
+  void drop_epochs(int64_t last) const;
 
   // Keeps the header and the first `count` rows of metrics.csv; later ones come from epochs that are run
   // again.

@@ -155,7 +155,10 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, c
                  {{"epoch", trainer.position().epoch}, {"step", trainer.position().step}});
     if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
   } catch (const std::exception& error) {
-    folder.event("failed", {{"why", error.what()}});
+    try {
+      folder.event("failed", {{"why", error.what()}});
+    } catch (const Error&) {  // as on a full disk: what went wrong first is what is said
+    }
     throw;
   }
   say_finished(trainer, config, folder, options);

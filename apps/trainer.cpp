@@ -182,6 +182,10 @@ bool Trainer::finish_epoch(RunFolder& folder) {
       if (at_.best_epoch == number) save_weights(folder.best());
     }
     save_weights(folder.last());
+    if (const int64_t every = config_.checkpoint.every_epochs; every > 0 && number % every == 0) {
+      save_weights(folder.of_epoch(number));
+      if (config_.checkpoint.keep > 0) folder.drop_epochs(number - config_.checkpoint.keep * every);
+    }
   }
   folder.add_row(std::string(metrics_header) + (task_ == Task::segment ? segment_columns : ""),
                  metrics_row(evaluation));

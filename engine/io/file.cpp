@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -19,7 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t largest_call = size_t{1} << 30;  // Linux moves at most 2 GB a call
+constexpr const char *prefix = ".tessera-", *suffix = ".partial";  // of a file that is being written
+constexpr size_t largest_call = size_t{1} << 30;                   // Linux moves at most 2 GB a call
 
 std::string reason(int error = errno) { return std::generic_category().message(error); }
 
@@ -29,8 +32,7 @@ class PartialFile {
   explicit PartialFile(const fs::path& target) : target_(target) {
     static std::atomic<int> count{0};
     do {  // the name is short and its own: the target's may leave no room for more letters
-      path_ =
-          folder() / (".tessera-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".partial");
+      path_ = folder() / (prefix + std::to_string(getpid()) + "-" + std::to_string(count++) + suffix);
       descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) give_up("cannot make a file in its folder");
@@ -44,13 +46,13 @@ class PartialFile {
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
+  // Small pieces are gathered, so that a file of many tensors takes few calls.
   void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), largest_call));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) give_up("cannot write it");
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
+    if (gathered_.size() + bytes.size() > most_gathered) flush();
+    if (bytes.size() > most_gathered)
+      write_through(bytes);
+    else
+      gathered_ += bytes;
   }
 
   void set_mode(mode_t mode) {
@@ -58,6 +60,7 @@ class PartialFile {
   }
 
   void replace_target() {
+    flush();
     if (fsync(descriptor_) != 0) give_up("cannot sync it");
     const int closed = close(std::exchange(descriptor_, -1));
     if (closed != 0 && errno != EINTR) give_up("cannot close it");
@@ -67,6 +70,22 @@ class PartialFile {
   }
 
  private:
+  static constexpr size_t most_gathered = size_t{1} << 16;
+
+  void flush() {
+    write_through(gathered_);
+    gathered_.clear();
+  }
+
+  void write_through(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), largest_call));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) give_up("cannot write it");
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
   fs::path folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
 
   // After this the new name survives a loss of power. Some file systems cannot, and say so with EINVAL.
@@ -84,6 +103,7 @@ class PartialFile {
   }
 
   fs::path target_, path_;
+  std::string gathered_;
   int descriptor_ = -1;
   bool renamed_ = false;
 };
@@ -147,6 +167,17 @@ void write_file_atomically(const fs::path& path, std::span<const std::string_vie
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   write_file_atomically(path, std::span(&bytes, 1));
+}
+
+void remove_partial_files(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+    const pid_t writer = std::atoi(name.c_str() + std::string_view(prefix).size());
+    const bool gone = writer > 0 && kill(writer, 0) != 0 && errno == ESRCH;
+    if (gone) fs::remove(entry.path(), ignored);
+  }
 }
 
 }  // namespace tessera

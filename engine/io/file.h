@@ -40,4 +40,7 @@ std::string read_text(const std::filesystem::path& path);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+// Removes what processes of this machine that were killed while they wrote left beside their targets.
+void remove_partial_files(const std::filesystem::path& folder);
+
 }  // namespace tessera

@@ -1,0 +1,134 @@
+// The disk fails at every moment in turn: each call that writes a run's files, the first, the second ...
+// until there are no more. What was saved before must be whole, or be replaced by what was to follow, and the
+// run must go on to the same end.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "tests/torture/tortured_run.h"
+
+namespace fs = std::filesystem;
+using namespace tessera;
+
+namespace {
+
+struct Fault {
+  std::string call;
+  bool lasts;
+};
+
+class Faults {
+ public:
+  Faults() {
+    REQUIRE(tessera_program("train --out " + (folder_ / "before").string() + " --stop-after 4" +
+                            in_quotes(tiny_run(false)))
+                .code == 0);
+    chmod((folder_ / "before/last.safetensors").c_str(), 0600);
+    fs::copy(folder_ / "before", folder_ / "between");
+    REQUIRE(tessera_program("train --resume " + (folder_ / "between").string() + " --stop-after 4").code ==
+            0);
+    fs::copy(folder_ / "between", folder_ / "after");
+    REQUIRE(tessera_program("train --resume " + (folder_ / "after").string()).code == 0);
+  }
+
+  // The run goes on while the N-th call fails; false if it made less than N of them.
+  bool strike(const Fault& fault, int at) const {
+    const fs::path run = folder_ / "run", mark = folder_ / "mark";
+    fs::remove_all(run);
+    fs::copy(folder_ / "before", run);
+    const Said said =
+        shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() + " FAULT_CALL=" + fault.call +
+              " FAULT_AT=" + std::to_string(at) + " FAULT_LASTS=" + (fault.lasts ? "1" : "0") +
+              " FAULT_MARK=" + mark.string() + " " TESSERA_BINARY " train --resume " + run.string());
+    CAPTURE(said.err);
+    const bool struck = fs::remove(mark);
+    CHECK(said.code == (struck ? 2 : 0));
+    if (struck) check_refusal(said, run);
+    check_readable(run);
+    check_old_or_new(run);
+    REQUIRE(tessera_program("train --resume " + run.string()).code == 0);
+    check_same_run(folder_ / "after", run);
+    return struck;
+  }
+
+  const fs::path& folder() const { return folder_.path(); }
+
+  // Runs a command; what it says.
+  static Said shell(const std::string& command) {
+    const TemporaryFolder folder;
+    const std::string out = folder / "out", err = folder / "err";
+    const int status = std::system((command + " >" + out + " 2>" + err).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
+  }
+
+  static void check_refusal(const Said& said, const fs::path& run) {
+    CHECK(said.complains_of(run.string() + "/"));
+    CHECK(std::count(said.err.begin(), said.err.end(), '\n') == 1);
+    CHECK(said.out.find("Done") == std::string::npos);
+  }
+
+ private:
+  // A checkpoint has the bytes from before, or those that an undisturbed run writes.
+  void check_old_or_new(const fs::path& run) const {
+    for (const char* name : {"last.safetensors", "best.safetensors", "state.safetensors"}) {
+      CAPTURE(name);
+      const std::string bytes = bytes_of(run / name);
+      const auto is_of = [&](const char* moment) { return bytes == bytes_of(folder_ / moment / name); };
+      CHECK((is_of("before") || is_of("between") || is_of("after")));
+    }
+    struct stat status {};
+    stat((run / "last.safetensors").c_str(), &status);
+    CHECK((status.st_mode & 0777) == 0600);
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("whichever call to the disk fails, what was saved is whole and the run goes on") {
+  const Faults faults;
+  for (const Fault& fault : {Fault{"open", false}, Fault{"write", false}, Fault{"write", true},
+                             Fault{"short", false}, Fault{"chmod", false}, Fault{"fsync", false},
+                             Fault{"fsync", true}, Fault{"close", false}, Fault{"rename", false}}) {
+    CAPTURE(fault.call);
+    CAPTURE(fault.lasts);
+    int at = 1;
+    while (faults.strike(fault, at)) ++at;
+    CHECK(at > 6);  // two epochs of three files and more
+    MESSAGE(fault.call, ": ", at - 1, " calls");
+  }
+}
+
+TEST_CASE("a new run whose folder cannot be written to can be begun again") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run", mark = folder / "mark";
+  const std::string arguments = " train --out " + run.string() + in_quotes(tiny_run(false));
+  for (const std::string call : {"open", "write", "fsync", "rename"})
+    for (const int at : {1, 2}) {
+      CAPTURE(call);
+      CAPTURE(at);
+      const Said said = Faults::shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() +
+                                      " FAULT_CALL=" + call + " FAULT_AT=" + std::to_string(at) +
+                                      " FAULT_MARK=" + mark.string() + " " TESSERA_BINARY + arguments);
+      CAPTURE(said.err);
+      CHECK(said.code == 2);
+      Faults::check_refusal(said, run);
+      const bool begun = fs::exists(run / "config.json");
+      CHECK(tessera_program(begun ? "train --resume " + run.string() : arguments).code == 0);
+      fs::remove_all(run);
+    }
+}
+
+TEST_CASE("a file that may not grow any more is an error like a full disk") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  const Said said = Faults::shell("ulimit -f 8; " TESSERA_BINARY " train --out " + run.string() +
+                                  in_quotes(tiny_run(false)));
+  CAPTURE(said.err);
+  CHECK(said.code == 2);
+  CHECK(said.complains_of("File too large; what was there before is untouched"));
+  Faults::check_refusal(said, run);
+  CHECK(check_readable(run) == 0);
+  CHECK(tessera_program("train --resume " + run.string()).code == 0);
+}
