@@ -4,6 +4,7 @@
 #include "apps/bench.h"
 #include "apps/config.h"
 #include "apps/options.h"
+#include "apps/recipe.h"
 #include "apps/report.h"
 #include "data/loader.h"
 #include "data/registry.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct Options {
   DataConfig data;
+  std::string recipe;
   int64_t batch = 128;
   double seconds = 3;
   bool json = false;
@@ -27,7 +29,7 @@ constexpr Column columns[] = {
     {"threads", "threads", as_integer},
     {"images", "images", as_integer},
     {"images_per_second", "images/s", as_rate},
-    {"images_per_second_per_thread", "a thread", as_rate},
+    {"images_per_second_per_core", "a core", as_rate},
     {"peak_memory_bytes", "peak memory", as_bytes},
 };
 
@@ -46,12 +48,20 @@ std::pair<int64_t, double> read_for(Loader& loader, double seconds) {
   return {images, watch.seconds()};
 }
 
+// The recipe's augmentation, or that of the papers' whole regime.
+AugmentOptions augmentation(const Options& options) {
+  const std::string recipe = options.recipe.empty() ? "sl-vit-cifar10" : options.recipe;
+  return read_train_config(read_recipe(recipe), "recipe " + recipe).augment;
+}
+
 ExitCode bench_loader(const Options& options) {
+  const AugmentOptions augment = augmentation(options);
   const Dataset dataset = open_data(options.data);
   LoaderOptions how;
   how.sampler.batch = std::min(options.batch, dataset.train->size());
   how.seed = static_cast<uint64_t>(options.data.seed);
-  Loader loader(dataset.train, Pipeline::training(dataset, AugmentOptions()), how);
+  how.mix = augment.mix;
+  Loader loader(dataset.train, Pipeline::training(dataset, augment), how);
   const auto [images, seconds] = read_for(loader, options.seconds);
   const double rate = static_cast<double>(images) / seconds;
   const Json row{
@@ -62,7 +72,7 @@ ExitCode bench_loader(const Options& options) {
       {"images", images},
       {"seconds", seconds},
       {"images_per_second", rate},
-      {"images_per_second_per_thread", rate / threads()},
+      {"images_per_second_per_core", rate / threads()},
       {"peak_memory_bytes", peak_memory_bytes()}};
   if (options.json)
     print_json(row);
@@ -74,10 +84,12 @@ ExitCode bench_loader(const Options& options) {
 }  // namespace
 
 void add_bench_loader(CLI::App& bench) {
-  CLI::App& command =
-      add_command(bench, "loader", "Decode, augment and pack batches, with no model to feed.",
-                  {"tessera bench loader --dataset shapes",
-                   "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1"});
+  CLI::App& command = add_command(
+      bench, "loader", "Decode, augment and pack batches, with no model to feed.",
+      {"tessera bench loader --dataset shapes",
+       "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1"},
+      "Pictures are augmented as by the paper's whole regime (the recipe sl-vit-cifar10): flip, crop,\n"
+      "AutoAugment, random erasing, Mixup and CutMix; --recipe takes another one's augmentation.");
   const auto options = std::make_shared<Options>();
   options->data.name = "shapes";
   command.add_option("--dataset", options->data.name, "As in tessera data info")
@@ -88,6 +100,9 @@ void add_bench_loader(CLI::App& bench) {
   command.add_option("--image-size", options->data.image_size, "Pixels a side; default: the data set's own")
       ->check(positive())
       ->type_name("N");
+  command
+      .add_option("--recipe", options->recipe, "Augment as this recipe does, a built-in one or a JSON file")
+      ->type_name("NAME-or-FILE");
   command.add_option("--batch", options->batch, "Images a batch")
       ->check(positive())
       ->capture_default_str()

@@ -91,7 +91,7 @@ ExitCode bench_train(const Options& options) {
                   {options.train.micro_batch, options.train.clip, options.train.smoothing});
   const Tensor images = options.images(model), labels = options.labels(model);
   Pass pass{.training = true, .random = Random(options.seed)};
-  const auto step = [&] { train(images, labels, options.train.optimizer.lr, pass); };
+  const auto step = [&] { train({images, labels}, options.train.optimizer.lr, pass); };
 
   const Measured measured = measure(options, step);
   Profile profile;

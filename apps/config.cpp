@@ -1,5 +1,6 @@
 #include "apps/config.h"
 
+#include "apps/config_augment.h"
 #include "data/registry.h"
 #include "models/presets.h"
 
@@ -9,13 +10,6 @@ namespace {
 
 const Range share = Range::between(0, 1);
 const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
-
-AugmentOptions read_augment(Fields f, AugmentOptions a) {
-  a.flip = f.get("flip", a.flip);
-  a.crop_padding = static_cast<int>(f.get<int64_t>("crop_padding", a.crop_padding, Range::between(0, 4096)));
-  f.done();
-  return a;
-}
 
 GroupRule read_group(Fields f) {
   GroupRule g;
@@ -153,11 +147,15 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   if (task != Task::classify) c.smoothing = 0;
   if (task == Task::diffuse) c.augment.crop_padding = 0;
   if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);
+  if (task != Task::classify && c.augment.mix.any())
+    fail(where, ": augment.mixup and augment.cutmix mix pictures of two classes, which a ",
+         task == Task::diffuse ? "diffusion model" : "segmenter", " cannot learn from");
   c.batch = f.get("batch", c.batch, at_least_1);
   c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
   c.epochs = f.get("epochs", c.epochs, at_least_1);
   c.steps = f.get("steps", c.steps, at_least_0);
   c.passes = f.get("passes", c.passes, at_least_1);
+  c.repetitions = f.get("repetitions", c.repetitions, at_least_1);
   if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
   if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule);
   c.clip = f.get("clip", c.clip, at_least_0);
@@ -178,12 +176,13 @@ Json to_json(const TrainConfig& c) {
   return {{"about", c.about},
           {"model", c.model},
           {"data", to_json(c.data)},
-          {"augment", {{"flip", c.augment.flip}, {"crop_padding", c.augment.crop_padding}}},
+          {"augment", to_json(c.augment)},
           {"batch", c.batch},
           {"micro_batch", c.micro_batch},
           {"epochs", c.epochs},
           {"steps", c.steps},
           {"passes", c.passes},
+          {"repetitions", c.repetitions},
           {"optimizer", to_json(c.optimizer)},
           {"schedule", {{"warmup_epochs", c.schedule.warmup_epochs}, {"min_lr", c.schedule.min_lr}}},
           {"clip", c.clip},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/task.h"
-#include "data/augment/pipeline.h"
+#include "data/augment/options.h"
 #include "data/dataset.h"
 #include "engine/io/json.h"
 #include "engine/optim/parameter_groups.h"
@@ -61,6 +61,10 @@ struct TrainConfig {
   int64_t epochs = 100;
   int64_t steps = 0;   // end, and reach the schedule's end, after so many; 0: all epochs
   int64_t passes = 1;  // over the training images in one epoch
+  // Each image so often in a row, an epoch's length staying `passes` times the images: with 3, DeiT's
+  // repeated augmentation (Hoffer et al., 2020). The code of "Vision Transformer for Small-Size Datasets" has
+  // 3 passes and no repetition instead.
+  int64_t repetitions = 1;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 0;         // the largest norm of the gradient; 0: any

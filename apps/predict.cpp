@@ -14,6 +14,7 @@
 #include "apps/report.h"
 #include "apps/subcommands.h"
 #include "apps/task.h"
+#include "data/augment/pipeline.h"
 #include "data/resize.h"
 
 namespace tessera {

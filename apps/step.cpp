@@ -38,6 +38,16 @@ std::string largest_gradient(const Parameters& parameters) {
   return fmt::format("the largest gradient is that of {}, of norm {}", name, text_of(largest));
 }
 
+// Images first .. first + count - 1 and their targets, as Model::training_loss takes them.
+TensorMap rows_of(const StepBatch& batch, int64_t first, int64_t count) {
+  TensorMap inputs{{"input", batch.images.rows(first, count)}, {"target", batch.targets.rows(first, count)}};
+  if (batch.other_labels.defined()) {
+    inputs["target_b"] = batch.other_labels.rows(first, count);
+    inputs["lam"] = Tensor::from({batch.lam}, {}, DType::f64);
+  }
+  return inputs;
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters) {
@@ -55,10 +65,10 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
     if (!p.trainable) statistics_.emplace_back(p.value, p.value.clone());
 }
 
-StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, double lr, Pass& pass) {
+StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
   const Pass before = pass;
   keep_statistics();
-  StepResult result = gradients(images, labels, pass, nullptr);
+  StepResult result = gradients(batch, pass, nullptr);
   if (std::isfinite(result.loss)) {
     const std::vector<Tensor>& parameters = optimizer_.parameters();
     result.gradient_norm =
@@ -71,24 +81,23 @@ StepResult TrainStep::operator()(const Tensor& images, const Tensor& labels, dou
   } else {
     result.trouble = "the loss is " + text_of(result.loss);
   }
-  *result.trouble += "; " + diagnose(images, labels, before);
+  *result.trouble += "; " + diagnose(batch, before);
   restore_statistics();
   return result;
 }
 
-StepResult TrainStep::gradients(const Tensor& images, const Tensor& labels, Pass& pass, NumberWatch* watch) {
-  const int64_t rows = images.dim(0), micro = options_.micro_batch > 0 ? options_.micro_batch : rows;
+StepResult TrainStep::gradients(const StepBatch& batch, Pass& pass, NumberWatch* watch) {
+  const int64_t rows = batch.images.dim(0), micro = options_.micro_batch > 0 ? options_.micro_batch : rows;
   StepResult result;
   model_.parameters.zero_grad();
   for (int64_t first = 0; first < rows && std::isfinite(result.loss); first += micro) {
     const int64_t count = std::min(micro, rows - first);
-    const Tensor its_labels = labels.rows(first, count);
+    const TensorMap inputs = rows_of(batch, first, count);
     Tape tape;
     const auto [loss, logits] =
-        model_.training_loss({{"input", images.rows(first, count)}, {"target", its_labels}},
-                             {.smoothing = options_.smoothing, .rows = rows}, pass);
+        model_.training_loss(inputs, {.smoothing = options_.smoothing, .rows = rows}, pass);
     result.loss += loss.item();
-    if (logits.rank() == 2) result.correct += count_correct(logits, its_labels);
+    if (logits.rank() == 2) result.correct += count_correct(logits, inputs.at("target"));
     if (!std::isfinite(result.loss)) break;
     if (watch) watch->follow(tape, loss);
     tape.backward(loss);
@@ -96,12 +105,12 @@ StepResult TrainStep::gradients(const Tensor& images, const Tensor& labels, Pass
   return result;
 }
 
-std::string TrainStep::diagnose(const Tensor& images, const Tensor& labels, Pass pass) {
-  if (const auto bad = not_finite(images)) return fmt::format("the images hold bad numbers: {}", *bad);
+std::string TrainStep::diagnose(const StepBatch& batch, Pass pass) {
+  if (const auto bad = not_finite(batch.images)) return fmt::format("the images hold bad numbers: {}", *bad);
   if (const auto bad = first_not_finite(trainable(model_.parameters)))
     return "a weight was bad before the step: " + *bad;
   NumberWatch watch(model_.parameters);
-  gradients(images, labels, pass, &watch);
+  gradients(batch, pass, &watch);
   return watch.found() ? "first, " + *watch.found() : largest_gradient(model_.parameters);
 }
 

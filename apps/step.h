@@ -25,9 +25,19 @@ struct StepOptions {
   double smoothing = 0;  // of the labels
 };
 
+// What a step learns from.
+struct StepBatch {
+  Tensor images;          // [B, C, H, W]
+  Tensor targets;         // the labels, i64 [B], or a segmenter's masks
+  Tensor other_labels{};  // of the pictures mixed in, i64 [B]; undefined: none are
+  double lam = 1;         // the share of `targets` where there are
+};
+
 struct StepResult {
-  double loss = 0;      // mean over the batch
-  int64_t correct = 0;  // images whose largest logit is their label's; 0 for a model that gives no classes
+  double loss = 0;  // mean over the batch
+  // Images whose largest logit is their own label's, also where another one is mixed in; 0 for a model that
+  // gives no classes.
+  int64_t correct = 0;
   double gradient_norm = 0;  // of all parameters together, before clipping
   // Why the step was left out: what was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
@@ -40,15 +50,15 @@ class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);
 
-  // images [B, C, H, W], labels [B] i64. Where loss or gradient is not finite, or so large that its square
+  // Where loss or gradient is not finite, or so large that its square
   // is not, no weight, moment or statistic changes, and `trouble` says why.
-  StepResult operator()(const Tensor& images, const Tensor& labels, double lr, Pass& pass);
+  StepResult operator()(const StepBatch& batch, double lr, Pass& pass);
 
  private:
   // Forward, loss and backward of all micro-batches, whose gradients add up; ends where the loss is not
   // finite. `watch` is told of what is computed, if there is one.
-  StepResult gradients(const Tensor& images, const Tensor& labels, Pass& pass, NumberWatch* watch);
-  std::string diagnose(const Tensor& images, const Tensor& labels, Pass pass);  // by doing all of it again
+  StepResult gradients(const StepBatch& batch, Pass& pass, NumberWatch* watch);
+  std::string diagnose(const StepBatch& batch, Pass pass);  // by doing all of it again
   void keep_statistics() const;
   void restore_statistics() const;
 

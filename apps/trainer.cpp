@@ -23,7 +23,8 @@ constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout
 
 LoaderOptions loader_options(const TrainConfig& config) {
   LoaderOptions options;
-  options.sampler = {.batch = config.batch, .passes = config.passes};
+  options.sampler = {.batch = config.batch, .passes = config.passes, .repetitions = config.repetitions};
+  options.mix = config.augment.mix;
   options.seed = static_cast<uint64_t>(config.seed);
   return options;
 }
@@ -126,11 +127,18 @@ bool Trainer::train_epoch(RunFolder& folder) {
   return true;
 }
 
+StepBatch Trainer::on_device(const Batch& batch) const {
+  StepBatch moved{batch.images.to(device_), targets_of(batch, task_).to(device_)};
+  if (batch.other_labels.defined()) moved.other_labels = batch.other_labels.to(device_);
+  moved.lam = batch.lam;
+  return moved;
+}
+
 void Trainer::train_step(RunFolder& folder, const Batch& batch) {
   const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
   const double lr = schedule_.lr(k);
   Pass pass{.training = true, .random = Random(at_.random)};
-  const StepResult result = step_(batch.images.to(device_), targets_of(batch, task_).to(device_), lr, pass);
+  const StepResult result = step_(on_device(batch), lr, pass);
   at_.add(result, images, lr);
   at_.random = pass.random.state();
   if (result.trouble)

@@ -60,6 +60,7 @@ class Trainer {
 
   bool train_epoch(RunFolder& folder);   // false where it was broken off
   bool finish_epoch(RunFolder& folder);  // likewise
+  StepBatch on_device(const Batch& batch) const;
   void train_step(RunFolder& folder, const Batch& batch);
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);

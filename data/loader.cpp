@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t images_per_piece = 4;
+constexpr uint64_t mix_tag = uint64_t{1} << 63;  // above all positions in an epoch
 
 class Stopwatch {
  public:
@@ -38,9 +39,14 @@ struct Loader::Slot {
   std::exception_ptr error;  // of the lowest piece that failed
   int64_t failed_piece = -1;
 
+  void release() {
+    batch.images = batch.labels = batch.masks = batch.other_labels = Tensor();
+    batch.lam = 1;
+  }
+
   // A tensor that the caller still holds is left to him.
   void make_room(int64_t count, int64_t full, const Shape& image_shape, bool with_masks) {
-    batch.images = batch.labels = batch.masks = Tensor();
+    release();
     if (!images.defined() || images.shared()) images = Tensor::empty(image_shape.inserted(0, full));
     if (!labels.defined() || labels.shared()) labels = Tensor::empty({full}, DType::i64);
     batch.images = images.rows(0, count);
@@ -66,11 +72,14 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
     : split_(std::move(split)),
       pipeline_(std::move(pipeline)),
       sampler_(split_->size(), options.sampler, options.seed),
+      mix_(options.mix),
       seed_(options.seed),
       pieces_per_batch_((sampler_.batch() + images_per_piece - 1) / images_per_piece),
       step_(sampler_.batches()),
       arena_(tbb::task_arena::automatic, 1, tbb::task_arena::priority::low) {
   check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
+  check(!mix_.any() || !split_->has_masks(),
+        "loader: pictures with masks are not mixed; leave mixup and cutmix off");
   for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>());
 }
 
@@ -165,14 +174,37 @@ void Loader::finish(int64_t step) {
   for (int64_t now; (now = left) > 0;) left.wait(now);
 }
 
+void Loader::mix(Batch& batch, int64_t step) {
+  const Shape& shape = batch.images.shape();
+  Random random =
+      Random(seed_).split(static_cast<uint64_t>(epoch_)).split(mix_tag + static_cast<uint64_t>(step));
+  const Mix mix = draw_mix(mix_, shape[0], shape[2], shape[3], random);
+  if (mix.partners.empty()) return;
+  if (!mixed_images_.defined() || mixed_images_.shared())
+    mixed_images_ = Tensor::empty(pipeline_.image_shape().inserted(0, sampler_.batch()));
+  if (!mixed_labels_.defined() || mixed_labels_.shared())
+    mixed_labels_ = Tensor::empty({sampler_.batch()}, DType::i64);
+  Tensor images = mixed_images_.rows(0, shape[0]), labels = mixed_labels_.rows(0, shape[0]);
+  mix_images(batch.images, mix, images);
+  partner_labels(batch.labels, mix, labels);
+  batch.images = images;
+  batch.other_labels = labels;
+  batch.lam = mix.lam;
+}
+
 const Batch* Loader::next() {
   if (step_ >= batches()) return nullptr;
   const Stopwatch waiting(wait_seconds_);
-  if (delivered_) open(step_ - 1 + std::ssize(slots_));
+  if (delivered_) {
+    slot(step_ - 1).release();
+    open(step_ - 1 + std::ssize(slots_));
+  }
   finish(step_);
-  const Slot& made = slot(step_++);
+  Slot& made = slot(step_);
   delivered_ = true;
+  ++step_;
   if (made.error) std::rethrow_exception(made.error);
+  if (mix_.any()) mix(made.batch, step_ - 1);
   return &made.batch;
 }
 

@@ -9,6 +9,7 @@
 
 #include "data/augment/pipeline.h"
 #include "data/dataset.h"
+#include "data/mix.h"
 #include "data/sampler.h"
 #include "engine/core/tensor.h"
 
@@ -18,19 +19,23 @@ struct Batch {
   Tensor images;                 // [B, 3, H, W] f32
   Tensor labels;                 // [B] i64
   Tensor masks;                  // [B, H, W] i64, of a split that has them; Pipeline::none: of no class
+  Tensor other_labels;           // [B] i64, of the pictures mixed in; undefined: the batch is not mixed
+  double lam = 1;                // the share of `labels` in a mixed batch, `other_labels` having the rest
   std::vector<int64_t> indices;  // of the pictures in their split. [B]
 };
 
 struct LoaderOptions {
   SamplerOptions sampler;
+  MixOptions mix{};
   uint64_t seed = 0;
   int depth = 3;  // batches in memory: the one in use and those made ahead
 };
 
 // Decodes, augments and packs batches ahead of the training step, in TBB workers of low priority; what they
-// have not done when it is needed, next() does itself, so one thread is enough. The draws for a picture come
-// from Random(seed).split(epoch).split(position in the epoch): batches have the same bits whatever the thread
-// count, and an epoch may start at any step. Memory is `depth` batches, used again and again.
+// have not done when it is needed, next() does itself, so one thread is enough; and next() mixes. The draws
+// for a picture come from Random(seed).split(epoch).split(position in the epoch), those for mixing from a
+// like stream of the batch: batches have the same bits whatever the thread count, and an epoch may start at
+// any step. Memory is `depth` batches and one for mixing, used again and again.
 //
 // A batch is cut into pieces of a few pictures, numbered through the epoch. Whoever has time claims the
 // lowest piece that is open, so the oldest batch is always served first.
@@ -62,6 +67,7 @@ class Loader {
   void make(int64_t piece) const;
   void fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const;
   void finish(int64_t step);  // until the batch is made
+  void mix(Batch& batch, int64_t step);
   void call_workers();
   void work();  // one piece, then calls again
   void stop();
@@ -69,6 +75,8 @@ class Loader {
   std::shared_ptr<const Split> split_;
   Pipeline pipeline_;
   Sampler sampler_;
+  MixOptions mix_;
+  Tensor mixed_images_, mixed_labels_;  // room for a full batch
   uint64_t seed_;
   int64_t pieces_per_batch_;
   int64_t epoch_ = 0;

@@ -17,8 +17,24 @@ struct Taps {
   std::vector<int> weights;
 };
 
-std::vector<Taps> triangle_taps(int in, int out) {
-  const double scale = static_cast<double>(in) / out, reach = std::max(scale, 1.0);
+// A filter's weight at a distance below `radius` from its centre.
+struct Triangle {
+  static constexpr double radius = 1;
+  static double weight(double x) { return std::max(0.0, 1 - std::abs(x)); }
+};
+struct Cubic {  // Keys, 1981
+  static constexpr double radius = 2;
+  static double weight(double x) {
+    constexpr double slope = -0.5;
+    x = std::abs(x);
+    if (x < 1) return ((slope + 2) * x - (slope + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * slope : 0;
+  }
+};
+
+template <class Filter> std::vector<Taps> filter_taps(int in, int out) {
+  const double scale = static_cast<double>(in) / out, widened = std::max(scale, 1.0),
+               reach = Filter::radius * widened;
   std::vector<Taps> taps;
   for (int o = 0; o < out; ++o) {
     const double centre = (o + 0.5) * scale;
@@ -27,7 +43,7 @@ std::vector<Taps> triangle_taps(int in, int out) {
     std::vector<double> weights;
     double sum = 0;
     for (int i = first; i < last; ++i) {
-      weights.push_back(std::max(0.0, 1 - std::abs((i - centre + 0.5) / reach)));
+      weights.push_back(Filter::weight((i - centre + 0.5) * (1 / widened)));
       sum += weights.back();
     }
     Taps& tap = taps.emplace_back(Taps{first, {}});
@@ -45,9 +61,9 @@ uint8_t weigh(const Taps& taps, const uint8_t* from, int64_t stride) {
   return static_cast<uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
 }
 
-Image resize_rows(const Image& image, int width) {
+template <class Filter> Image resize_rows(const Image& image, int width) {
   if (width == image.width) return image;
-  const std::vector<Taps> taps = triangle_taps(image.width, width);
+  const std::vector<Taps> taps = filter_taps<Filter>(image.width, width);
   Image out(image.height, width);
   for (int y = 0; y < out.height; ++y)
     for (int x = 0; x < width; ++x)
@@ -58,9 +74,9 @@ Image resize_rows(const Image& image, int width) {
   return out;
 }
 
-Image resize_columns(Image image, int height) {
+template <class Filter> Image resize_columns(Image image, int height) {
   if (height == image.height) return image;
-  const std::vector<Taps> taps = triangle_taps(image.height, height);
+  const std::vector<Taps> taps = filter_taps<Filter>(image.height, height);
   Image out(height, image.width);
   const int64_t row_bytes = int64_t{3} * image.width;
   for (int y = 0; y < height; ++y) {
@@ -71,12 +87,20 @@ Image resize_columns(Image image, int height) {
   return out;
 }
 
+template <class Filter> Image resize(const Image& image, int height, int width) {
+  check(image.height > 0 && image.width > 0 && height > 0 && width > 0, "resize: from ", image.width, " x ",
+        image.height, " to ", width, " x ", height, " pixels");
+  return resize_columns<Filter>(resize_rows<Filter>(image, width), height);
+}
+
 }  // namespace
 
 Image resize_bilinear(const Image& image, int height, int width) {
-  check(image.height > 0 && image.width > 0 && height > 0 && width > 0, "resize: from ", image.width, " x ",
-        image.height, " to ", width, " x ", height, " pixels");
-  return resize_columns(resize_rows(image, width), height);
+  return resize<Triangle>(image, height, width);
+}
+
+Image resize_bicubic(const Image& image, int height, int width) {
+  return resize<Cubic>(image, height, width);
 }
 
 Image fit_square(Image image, int size, const std::string& path) {

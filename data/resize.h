@@ -7,6 +7,8 @@ namespace tessera {
 // Bilinear resize with antialiasing, bit for bit that of Pillow (Image.resize, BILINEAR): a triangle filter
 // as wide as the reduction, 22-bit weights, the rows first, 8-bit pixels in between.
 Image resize_bilinear(const Image& image, int height, int width);
+// The same with Keys' cubic of slope -1/2: Image.resize, BICUBIC.
+Image resize_bicubic(const Image& image, int height, int width);
 
 // The picture made size x size: the short side resized to `size`, the long one in proportion (rounded
 // down), then the centre cut out. A picture that has the size comes back as it is. Fails, in the name of

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "data/image.h"
+#include "data/augment/operation.h"
 #include "engine/core/random.h"
 
 namespace tessera {
@@ -31,7 +31,7 @@ inline void shift_image(Image& image, int down, int right) {
 struct PaddedCrop {
   int padding;
 
-  void operator()(Image& image, Random& random) const {
+  void operator()(Image& image, Random& random, Layer) const {
     const int down = static_cast<int>(random.below(2 * padding + 1)) - padding;
     const int right = static_cast<int>(random.below(2 * padding + 1)) - padding;
     shift_image(image, down, right);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/image.h"
+#include "data/augment/operation.h"
 #include "engine/core/random.h"
 
 namespace tessera {
@@ -16,7 +16,7 @@ inline void flip_horizontally(Image& image) {
 
 // Flips with probability 1/2.
 struct RandomFlip {
-  void operator()(Image& image, Random& random) const {
+  void operator()(Image& image, Random& random, Layer) const {
     if (random.chance(0.5)) flip_horizontally(image);
   }
 };

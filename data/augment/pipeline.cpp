@@ -1,6 +1,8 @@
 #include "data/augment/pipeline.h"
 
+#include "data/augment/autoaugment.h"
 #include "data/augment/crop.h"
+#include "data/augment/erasing.h"
 #include "data/augment/flip.h"
 #include "engine/core/error.h"
 
@@ -14,6 +16,9 @@ Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& option
   Pipeline pipeline(dataset);
   if (options.flip) pipeline.then(RandomFlip{});
   if (options.crop_padding > 0) pipeline.then(PaddedCrop{options.crop_padding});
+  if (!options.autoaugment.empty()) pipeline.then(PixelOp(AutoAugment(options.autoaugment)));
+  if (options.erasing.probability > 0)
+    pipeline.then(FloatOp(RandomErasing(options.erasing, dataset.normalisation.mean)));
   return pipeline;
 }
 
@@ -27,19 +32,19 @@ Pipeline& Pipeline::then(FloatOp op) {
   return *this;
 }
 
-void Pipeline::move(Image& image, Random& random) const {
-  for (const PixelOp& op : pixel_ops_) op(image, random);
+void Pipeline::run_pixel_ops(Image& image, Random& random, Layer layer) const {
+  for (const PixelOp& op : pixel_ops_) op(image, random, layer);
   check(image.height == image_shape_[1] && image.width == image_shape_[2], "augment: an image of ",
         image.height, " x ", image.width, " pixels, the batch holds ", image_shape_);
 }
 
 void Pipeline::mask(Image& mask, Random random, int64_t* to) const {
-  move(mask, random);
+  run_pixel_ops(mask, random, Layer::mask);
   for (size_t p = 0; p < mask.pixels.size(); p += 3) *to++ = mask.pixels[p] > 0 ? mask.pixels[p] - 1 : none;
 }
 
 void Pipeline::operator()(Image& image, Random random, float* to) const {
-  move(image, random);
+  run_pixel_ops(image, random, Layer::picture);
   normalise_(image, to);
   const std::span<float> floats(to, static_cast<size_t>(image_shape_.elements()));
   for (const FloatOp& op : float_ops_) op(floats, image_shape_, random);

@@ -5,18 +5,16 @@
 #include <vector>
 
 #include "data/augment/normalise.h"
+#include "data/augment/operation.h"
+#include "data/augment/options.h"
 #include "data/dataset.h"
 #include "engine/core/random.h"
 
 namespace tessera {
 
-struct AugmentOptions {
-  bool flip = true;      // left-right, half of the time
-  int crop_padding = 4;  // black pixels a side before the random crop; 0: no crop
-};
-
-// Moves a picture's pixels in place, its mask's alike; every draw comes from the picture's own stream.
-using PixelOp = std::function<void(Image&, Random&)>;
+// Changes a picture in place; every draw comes from the picture's own stream. Its mask goes through the same
+// operations with the same draws: where pixels are moved, the mask's move alike, and nothing else is done.
+using PixelOp = std::function<void(Image&, Random&, Layer)>;
 // The same on the normalised picture. [3, H, W]
 using FloatOp = std::function<void(std::span<float>, const Shape&, Random&)>;
 
@@ -43,7 +41,7 @@ class Pipeline {
   static constexpr int64_t none = 255;
 
  private:
-  void move(Image& image, Random& random) const;  // the first stage
+  void run_pixel_ops(Image& image, Random& random, Layer layer) const;
 
   Shape image_shape_;
   std::vector<PixelOp> pixel_ops_;

@@ -22,6 +22,11 @@ TEST_CASE("a config is read back as it was written") {
   config.batch = 17;
   config.optimizer.groups = {{"*.bias", 0.0, 1}, {"head.*", std::nullopt, 0.5}};
   config.schedule.warmup_epochs = 0.25;
+  config.repetitions = 3;
+  config.augment.autoaugment = "svhn";
+  config.augment.erasing = {.probability = 0.5, .min_ratio = 0.2, .log_ratio = true};
+  config.augment.erasing.fill = ErasingOptions::Fill::noise;
+  config.augment.mix = {.mixup = 0.8, .cutmix = 1, .probability = 0.9, .cutmix_share = 0.25};
   const Json written = to_json(config);
   CHECK(to_json(read_train_config(written, "test")) == written);
   config.optimizer.kind = "sgd";
@@ -40,6 +45,22 @@ TEST_CASE("every recipe is a config without paths") {
   }
 }
 
+TEST_CASE("the full recipe is the paper's regime") {
+  const TrainConfig c = read_train_config(read_recipe("sl-vit-cifar10"), "recipe");
+  CHECK(c.model.at("preset") == "sl-vit");
+  CHECK((c.batch == 128 && c.epochs == 100 && c.passes == 3 && c.repetitions == 1));
+  CHECK((c.augment.flip && c.augment.crop_padding == 4 && c.augment.autoaugment == "cifar10"));
+  const ErasingOptions& e = c.augment.erasing;
+  CHECK((e.probability == 0.25 && e.min_area == 0.02 && e.max_area == 0.4 && e.min_ratio == 0.3));
+  CHECK((e.fill == ErasingOptions::Fill::mean && !e.log_ratio));
+  const MixOptions& m = c.augment.mix;
+  CHECK((m.mixup == 1 && m.cutmix == 1 && m.probability == 0.5 && m.cutmix_share == 0.5));
+  CHECK((c.optimizer.kind == "adamw" && c.optimizer.lr == 0.003 && c.optimizer.weight_decay == 0.05));
+  CHECK((c.optimizer.beta1 == 0.9 && c.optimizer.beta2 == 0.999 && c.optimizer.eps == 1e-8));
+  CHECK((c.optimizer.groups.empty() && c.clip == 0 && c.ema == 0 && c.smoothing == 0.1));
+  CHECK((c.schedule.warmup_epochs == 10 && c.schedule.min_lr == 1e-6));
+}
+
 TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"epoch": 3})").find("did you mean 'epochs'") != std::string::npos);
   CHECK(refusal(R"({"data": {"nmae": "shapes"}})").find("data.nmae") != std::string::npos);
@@ -52,6 +73,12 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"smoothing": 2})").find("smoothing") != std::string::npos);
   CHECK(refusal(R"({"model": 3})").find("model") != std::string::npos);
   CHECK(refusal(R"({"model": {"preset": "vit", "arch": "vit"}})").find("model") != std::string::npos);
+  CHECK(refusal(R"({"augment": {"autoaugment": "cifar"}})").find("cifar10") != std::string::npos);
+  CHECK(refusal(R"({"augment": {"erasing": {"area": [0.4, 0.1]}}})").find("augment.erasing.area") !=
+        std::string::npos);
+  CHECK(refusal(R"({"augment": {"mixup": -1}})").find("augment.mixup") != std::string::npos);
+  CHECK(refusal(R"({"model": "dit-xt", "augment": {"mixup": 1}})").find("a diffusion model cannot") !=
+        std::string::npos);
   CHECK(refusal("{}").empty());
 }
 

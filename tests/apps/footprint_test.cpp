@@ -40,9 +40,9 @@ TEST_CASE("footprint: what a training step really allocates, within 10 %") {
     TrainStep step(model, *optimizer, {.micro_batch = batch});
     Pass pass{.training = true};
     const Tensor images = Tensor::zeros({batch, 3, 32, 32}), labels = Tensor::zeros({batch}, DType::i64);
-    step(images, labels, 0.001, pass);
+    step({images, labels}, 0.001, pass);
     reset_peak(Device::cpu);
-    step(images, labels, 0.001, pass);
+    step({images, labels}, 0.001, pass);
     const auto real = static_cast<double>(memory_stats(Device::cpu).peak) - static_cast<double>(before);
     CHECK(static_cast<double>(predicted.total()) == doctest::Approx(real).epsilon(0.1));
     CHECK(predicted.optimizer > 1.9 * static_cast<double>(predicted.gradients));

@@ -34,7 +34,8 @@ struct Stepped {
   std::vector<double> weights, gradients;
 };
 
-Stepped one_step(const StepOptions& options, double lr = 0.01) {
+Stepped one_step(const StepOptions& options, double lr = 0.01, const Tensor& other_labels = {},
+                 double lam = 1) {
   Model model = small_model();
   OptimizerConfig plain_sgd;
   plain_sgd.kind = "sgd";
@@ -43,7 +44,7 @@ Stepped one_step(const StepOptions& options, double lr = 0.01) {
   TrainStep step(model, *optimizer, options);
   Pass pass{.training = true};
   Stepped stepped;
-  stepped.result = step(noise({7, 3, 16, 16}), labels, lr, pass);
+  stepped.result = step({noise({7, 3, 16, 16}), labels, other_labels, lam}, lr, pass);
   for (const Parameter& p : model.parameters) {
     if (!p.trainable) continue;
     for (const double x : p.value.values()) stepped.weights.push_back(x);
@@ -75,6 +76,26 @@ TEST_CASE("micro-batches add up to the whole batch") {
   }
 }
 
+TEST_CASE("a mixed batch is learned as both labels by their shares, and counted by its own") {
+  const Tensor others = Tensor::from(std::vector<int64_t>{3, 3, 3, 0, 0, 0, 1}, {7});
+  const double lam = 0.3;
+  const Stepped own = one_step({.smoothing = 0.1}, 0.0),
+                other = one_step({.smoothing = 0.1}, 0.0, others, 0.0);
+  for (const int64_t micro : {0, 3}) {
+    CAPTURE(micro);
+    const Stepped both = one_step({.micro_batch = micro, .smoothing = 0.1}, 0.0, others, lam);
+    CHECK(both.result.loss ==
+          doctest::Approx(lam * own.result.loss + (1 - lam) * other.result.loss).epsilon(1e-12));
+    CHECK(both.result.correct == own.result.correct);
+    double most = 0;
+    for (size_t i = 0; i < own.gradients.size(); ++i)
+      most = std::max(most,
+                      std::abs(both.gradients[i] - lam * own.gradients[i] - (1 - lam) * other.gradients[i]));
+    CHECK(most < 1e-12);
+    CHECK(norm_of(both.gradients) > 0);
+  }
+}
+
 TEST_CASE("the norm is that before clipping, the gradient that after") {
   const Stepped free = one_step({});
   CHECK(free.result.gradient_norm == doctest::Approx(norm_of(free.gradients)).epsilon(1e-12));
@@ -101,7 +122,7 @@ std::string trouble_of(Model model, const Tensor& images, const StepOptions& opt
   TrainStep step(model, *optimizer, options);
   const auto before = bits_of_all(model, *optimizer);
   Pass pass{.training = true};
-  const StepResult result = step(images, labels, 0.01, pass);
+  const StepResult result = step({images, labels}, 0.01, pass);
   CHECK(bits_of_all(model, *optimizer) == before);
   return result.trouble.value_or("");
 }

@@ -62,7 +62,7 @@ TEST_CASE("crop: every offset of 0 .. 2 padding comes, evenly") {
   Random random(1);
   for (int i = 0; i < 2500; ++i) {
     Image cropped = image;
-    PaddedCrop{2}(cropped, random);
+    PaddedCrop{2}(cropped, random, Layer::picture);
     const auto at = std::max_element(cropped.pixels.begin(), cropped.pixels.end()) - cropped.pixels.begin();
     const int64_t y = at / 27 - 2, x = at / 3 % 9 - 2;
     REQUIRE((y >= 0 && y < 5 && x >= 0 && x < 5));
@@ -127,11 +127,11 @@ TEST_CASE("pipeline: operations of both kinds run in the order they were added")
     CHECK(shape == Shape{3, 1, 1});
     floats[0] = 7;
   }));
-  pipeline.then(PixelOp([&](Image&, Random&) { order += "a"; }));
-  pipeline.then(PixelOp([&](Image&, Random&) { order += "b"; }));
+  pipeline.then(PixelOp([&](Image&, Random&, Layer) { order += "a"; }));
+  pipeline.then(PixelOp([&](Image&, Random&, Layer) { order += "b"; }));
   CHECK(run(pipeline, image)[0] == 7);
   CHECK(order == "abc");
-  pipeline.then(PixelOp([](Image& changed, Random&) { changed.resize(2, 2); }));
+  pipeline.then(PixelOp([](Image& changed, Random&, Layer) { changed.resize(2, 2); }));
   check_refused([&] { run(pipeline, image); }, "2 x 2", "[3, 1, 1]");
   check_refused([&] { Pipeline::training(one_picture(image), {.flip = true, .crop_padding = -1}); }, "-1");
 }

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <thread>
 
+#include "data/augment/autoaugment.h"
+#include "data/augment/crop.h"
+#include "data/augment/flip.h"
 #include "data/shapes.h"
 #include "data/subset.h"
 #include "engine/core/parallel.h"
@@ -33,6 +36,7 @@ LoaderOptions shuffled(int depth = 3) {
 struct Delivered {
   std::vector<float> pixels;
   std::vector<int64_t> labels, indices;
+  std::vector<double> mixes;  // lam of each batch
   bool operator==(const Delivered&) const = default;
 };
 
@@ -44,6 +48,7 @@ Delivered take(Loader& loader, int64_t epoch, int64_t step = 0) {
     all.pixels.insert(all.pixels.end(), pixels, pixels + batch->images.elements());
     for (const int64_t label : batch->labels.integers()) all.labels.push_back(label);
     all.indices.insert(all.indices.end(), batch->indices.begin(), batch->indices.end());
+    all.mixes.push_back(batch->lam);
   }
   return all;
 }
@@ -185,6 +190,55 @@ TEST_CASE("loader: places and depths that do not exist") {
   check_refused([] { Loader(shapes().train, Pipeline(shapes()), shuffled(0)); }, "depth of 0");
 }
 
+TEST_CASE("loader: the whole regime has the same bits on any threads, and from any step on") {
+  AugmentOptions regime{.autoaugment = "cifar10", .erasing = {.probability = 0.5}};
+  regime.mix = {.mixup = 1, .cutmix = 1, .probability = 0.7};
+  LoaderOptions options = shuffled();
+  options.mix = regime.mix;
+  const auto epoch = [&](int64_t step) {
+    Loader loader(shapes().train, Pipeline::training(shapes(), regime), options);
+    return take(loader, 2, step);
+  };
+  const Delivered whole = epoch(0);
+  CHECK(epoch(0) == whole);
+  set_threads(1);
+  CHECK(epoch(0) == whole);
+  set_threads(0);
+  constexpr int64_t step = 5, floats = 3 * 16 * 16;
+  const Delivered rest = epoch(step);
+  CHECK(std::equal(rest.pixels.begin(), rest.pixels.end(), whole.pixels.begin() + step * 16 * floats));
+  CHECK(std::equal(rest.mixes.begin(), rest.mixes.end(), whole.mixes.begin() + step));
+  CHECK(std::count(whole.mixes.begin(), whole.mixes.end(), 1.0) < std::ssize(whole.mixes));
+}
+
+TEST_CASE("loader: a mixed batch is the plain one mixed, its labels and the partners' beside") {
+  LoaderOptions options = shuffled();
+  Loader plain(shapes().train, Pipeline::training(shapes(), {}), options);
+  options.mix = {.mixup = 1, .cutmix = 1};
+  Loader mixing(shapes().train, Pipeline::training(shapes(), {}), options);
+  plain.start(1);
+  mixing.start(1);
+  int cuts = 0, steps = 0;
+  for (; const Batch* batch = mixing.next(); ++steps) {
+    const Batch* unmixed = plain.next();
+    REQUIRE(unmixed);
+    CHECK_FALSE(unmixed->other_labels.defined());
+    CHECK(batch->labels.integers() == unmixed->labels.integers());
+    Random random = Random(options.seed).split(1).split((uint64_t{1} << 63) + static_cast<uint64_t>(steps));
+    const Mix mix = draw_mix(options.mix, 16, 16, 16, random);
+    Tensor images = Tensor::empty(batch->images.shape()), labels = Tensor::empty({16}, DType::i64);
+    mix_images(unmixed->images, mix, images);
+    partner_labels(unmixed->labels, mix, labels);
+    CHECK(std::equal(images.data<float>(), images.data<float>() + images.elements(),
+                     batch->images.data<float>()));
+    CHECK(batch->other_labels.integers() == labels.integers());
+    CHECK(batch->lam == mix.lam);
+    cuts += mix.cut;
+  }
+  CHECK(steps == 8);
+  CHECK((cuts > 0 && cuts < 8));
+}
+
 TEST_CASE("loader: masks move as their pictures do, margins are of no class") {
   // Pictures whose red is their mask: what is done to one is seen on the other.
   constexpr int size = 8;
@@ -213,9 +267,49 @@ TEST_CASE("loader: masks move as their pictures do, margins are of no class") {
   }
   CHECK(batches == 2);
   CHECK(margins > 0);
+  check_refused([&] { Loader(dataset.train, pipeline, {.sampler = {.batch = 5}, .mix = {.mixup = 1}}); },
+                "masks are not mixed");
   Loader plain(shapes().train, Pipeline(shapes()), {.sampler = {.batch = 16}});
   plain.start(0);
   CHECK_FALSE(plain.next()->masks.defined());
+}
+
+TEST_CASE("pipeline: under the whole policies a mask moves with its picture and keeps its classes") {
+  // The picture is its mask in colour 0, which shears and rotations move by the same map.
+  constexpr int size = 16;
+  Dataset dataset;
+  dataset.image_shape = {3, size, size};
+  dataset.normalisation = {{0, 0, 0}, {1, 1, 1}};
+  Image classes(size, size);
+  for (int y = 0; y < size; ++y)
+    for (int x = 0; x < size; ++x)
+      std::fill_n(classes.at(y, x), 3, static_cast<uint8_t>(1 + y / 4 * 4 + x / 4));
+  for (const char* name : {"cifar10", "svhn", "imagenet"}) {
+    const Pipeline pipeline = Pipeline::training(dataset, {.autoaugment = name});
+    std::vector<int64_t> before(size * size), after(size * size);
+    int moved = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      Image mask = classes;
+      pipeline.mask(mask, Random(seed), after.data());
+      for (const int64_t k : after) REQUIRE((k == Pipeline::none || (k >= 0 && k < 16)));
+      // The same draws with the operations that move pixels alone.
+      Image wanted = classes;
+      Random random(seed);
+      RandomFlip{}(wanted, random, Layer::mask);
+      PaddedCrop{4}(wanted, random, Layer::mask);
+      const auto& chosen = policy(name)[static_cast<size_t>(random.below(25))];
+      for (const PolicyStep& step : chosen) {
+        if (!random.chance(step.probability)) continue;
+        const int sign = have_sign(step.operation) && random.chance(0.5) ? -1 : 1;
+        if (!moves(step.operation)) continue;
+        apply(step.operation, policy_magnitude(step.operation, step.index, sign), wanted, Layer::mask);
+        ++moved;
+      }
+      Pipeline(dataset).mask(wanted, Random(0), before.data());
+      REQUIRE(after == before);
+    }
+    CHECK(moved > 10);
+  }
 }
 
 }  // namespace tessera

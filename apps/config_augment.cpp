@@ -1,0 +1,72 @@
+#include "apps/config_augment.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace tessera {
+
+namespace {
+
+const Range share = Range::between(0, 1);
+constexpr std::array fills{"mean", "zero", "noise"};
+
+ErasingOptions read_erasing(Fields f, ErasingOptions e) {
+  e.probability = f.get("probability", e.probability, share);
+  const auto area = f.get<std::vector<double>>("area", {e.min_area, e.max_area}, share);
+  if (area.size() != 2 || area[0] > area[1])
+    f.fail_at("area", "is no [smallest, largest] share of a picture");
+  e.min_area = area[0];
+  e.max_area = area[1];
+  e.min_ratio = f.get("min_ratio", e.min_ratio, Range::between(0.01, 1));
+  e.log_ratio = f.get("log_ratio", e.log_ratio);
+  const std::string fill = f.choice("fill", {"mean", "zero", "noise"}, fills[static_cast<size_t>(e.fill)]);
+  e.fill = fill == "mean"   ? ErasingOptions::Fill::mean
+           : fill == "zero" ? ErasingOptions::Fill::zero
+                            : ErasingOptions::Fill::noise;
+  f.done();
+  return e;
+}
+
+MixOptions read_mix(Fields& f, MixOptions m) {
+  const Range alpha = Range::between(0, 1000);
+  m.mixup = f.get("mixup", m.mixup, alpha);
+  m.cutmix = f.get("cutmix", m.cutmix, alpha);
+  m.probability = f.get("mix_probability", m.probability, share);
+  m.cutmix_share = f.get("cutmix_share", m.cutmix_share, share);
+  return m;
+}
+
+std::string or_none(const std::string& name) { return name.empty() ? "none" : name; }
+std::string from_none(const std::string& name) { return name == "none" ? "" : name; }
+
+}  // namespace
+
+AugmentOptions read_augment(Fields f, AugmentOptions a) {
+  a.flip = f.get("flip", a.flip);
+  a.crop_padding = static_cast<int>(f.get<int64_t>("crop_padding", a.crop_padding, Range::between(0, 4096)));
+  a.autoaugment = from_none(
+      f.choice("autoaugment", {"none", "cifar10", "svhn", "imagenet"}, or_none(a.autoaugment).c_str()));
+  if (auto erasing = f.find_object("erasing")) a.erasing = read_erasing(*erasing, a.erasing);
+  a.mix = read_mix(f, a.mix);
+  f.done();
+  return a;
+}
+
+Json to_json(const AugmentOptions& a) {
+  const ErasingOptions& e = a.erasing;
+  return {{"flip", a.flip},
+          {"crop_padding", a.crop_padding},
+          {"autoaugment", or_none(a.autoaugment)},
+          {"erasing",
+           {{"probability", e.probability},
+            {"area", {e.min_area, e.max_area}},
+            {"min_ratio", e.min_ratio},
+            {"log_ratio", e.log_ratio},
+            {"fill", fills[static_cast<size_t>(e.fill)]}}},
+          {"mixup", a.mix.mixup},
+          {"cutmix", a.mix.cutmix},
+          {"mix_probability", a.mix.probability},
+          {"cutmix_share", a.mix.cutmix_share}};
+}
+
+}  // namespace tessera
