@@ -10,8 +10,8 @@ namespace tessera {
 struct ConvSize {
   int64_t images, height, width, in, out, kernel_h, kernel_w, stride, padding, out_h, out_w;
 
-  int64_t window() const { return kernel_h * kernel_w; }
-  int64_t positions() const { return out_h * out_w; }  // windows an image
+  TESSERA_HD int64_t window() const { return kernel_h * kernel_w; }
+  TESSERA_HD int64_t positions() const { return out_h * out_w; }  // windows an image
 };
 
 // In all of them: x [images, height, width, in], y [images, out_h, out_w, out]. Gradients are written, or

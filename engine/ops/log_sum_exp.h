@@ -16,6 +16,7 @@ template <class W> struct LogSumExp {
   W log() const { return std::log(sum); }
 };
 
+#ifndef __CUDACC__
 // For the CPU kernels.
 template <class T> LogSumExp<Wide<T>> log_sum_exp(const T* x, int64_t width) {
   using W = Wide<T>;
@@ -26,5 +27,6 @@ template <class T> LogSumExp<Wide<T>> log_sum_exp(const T* x, int64_t width) {
   for (int64_t j = 0; j < width; ++j) sum += fast_exp(W(x[j]) - max);
   return {max, sum};
 }
+#endif
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ template <class T> struct Targets {
   const T* soft;
   int64_t ignore = std::numeric_limits<int64_t>::min();  // the label of rows that have no loss
 
-  bool ignores(int64_t i) const { return a && a[i] == ignore; }
+  TESSERA_HD bool ignores(int64_t i) const { return a && a[i] == ignore; }
 };
 
 template <class Dev> struct LabelKernels {

@@ -1,0 +1,60 @@
+#pragma once
+
+// The tensor cores' product of small matrices of bf16, summed in float: mma.sync.m16n8k16 of PTX ("Matrix
+// multiply-accumulate operation using mma instruction" in its manual). Who holds what, with g = lane / 4 and
+// t = lane % 4, pairs of neighbours in one register, the lower first:
+//
+//   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..), a[3] = A(g + 8, 2t + 8 ..)
+//   B [16, 8]:  b[0] = B(2t .., g), b[1] = B(2t + 8 .., g)
+//   C [16, 8]:  c[0], c[1] = C(g, 2t ..), c[2], c[3] = C(g + 8, 2t ..)
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace tessera {
+
+// In a fragment of C: the row and the column of number e, of the lane.
+TESSERA_HD inline int fragment_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
+TESSERA_HD inline int fragment_column(int lane, int e) { return lane % 4 * 2 + e % 2; }
+
+}  // namespace tessera
+
+#ifdef TESSERA_CUDA_EMULATED
+#include <emulated_mma.h>
+#else
+
+namespace tessera {
+
+// Two numbers as bf16 in one register, each rounded to nearest.
+__device__ inline uint32_t pack_pair(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// Two neighbours in memory, the first at an even place.
+__device__ inline uint32_t load_pair(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
+
+// c += a b, by all lanes of a warp.
+__device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// The b of mma() from B [16, 8] in shared memory, its rows anywhere: lane l of the first sixteen gives the
+// address of row l, a multiple of 16 bytes.
+__device__ inline void load_columns(uint32_t (&b)[2], const bf16* row) {
+  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(b[0]), "=r"(b[1])
+               : "r"(address)
+               : "memory");
+}
+
+}  // namespace tessera
+
+#endif

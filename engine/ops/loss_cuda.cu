@@ -1,0 +1,146 @@
+#include "engine/core/dispatch.h"
+#include "engine/core/memory.h"
+#include "engine/cuda/graph.h"
+#include "engine/ops/log_sum_exp_cuda.h"
+#include "engine/ops/loss_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+// -sum_k t_k log p_k of row i before smoothing, by the lanes of a warp. nll(k) is -log p_k; NaN for a label
+// that is no class: within a captured graph nobody has looked at the labels.
+template <class T, class Nll>
+__device__ Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classes, int lane, const Nll& nll) {
+  using W = Wide<T>;
+  if (targets.soft) {
+    const T* soft = targets.soft + i * classes;
+    return lanes_sum<W>(classes, lane, [&](int64_t k) {
+      const W t = W(soft[k]);
+      return t != 0 ? t * nll(k) : W(0);  // 0 log 0 is 0
+    });
+  }
+  const auto of_label = [&](int64_t label) {
+    return label >= 0 && label < classes ? nll(label) : W(NAN);
+  };
+  if (!targets.b) return of_label(targets.a[i]);
+  return W(targets.lam) * of_label(targets.a[i]) + W(1 - targets.lam) * of_label(targets.b[i]);
+}
+
+template <class T>
+__device__ Wide<T> smoothed_row_loss(const Targets<T>& targets, int64_t i, int64_t classes, int lane,
+                                     const T* x, Wide<T> max, Wide<T> log_sum) {
+  using W = Wide<T>;
+  const auto nll = [=](int64_t k) { return log_sum - (W(x[k]) - max); };
+  const W loss = row_loss(targets, i, classes, lane, nll);
+  if (targets.smoothing == 0) return loss;
+  return W(1 - targets.smoothing) * loss +
+         W(targets.smoothing / static_cast<double>(classes)) * lanes_sum<W>(classes, lane, nll);
+}
+
+// The sum of a row's smoothed soft targets.
+template <class T>
+__device__ Wide<T> soft_sum(const Targets<T>& targets, const T* soft, int64_t classes, int lane) {
+  using W = Wide<T>;
+  return W(1 - targets.smoothing) * lanes_sum<W>(classes, lane, [=](int64_t k) { return W(soft[k]); }) +
+         W(targets.smoothing);
+}
+
+// y = the sum of n losses / divisor, by one block.
+template <class T> __global__ void mean_loss(int64_t n, const double* losses, double divisor, T* y) {
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *y = T(Wide<T>(sum / divisor));
+}
+
+struct Smaller {
+  template <class W> TESSERA_HD static W identity() { return std::numeric_limits<W>::max(); }
+  template <class W> TESSERA_HD static W of(W a, W b) { return b < a ? b : a; }
+};
+
+// found = {the first bad label's row, or the largest number; how many labels are not ignored}, by one block.
+__global__ void look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored,
+                               const int64_t* labels, int64_t* found) {
+  int64_t first = Smaller::identity<int64_t>(), kept = 0;
+  for (int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
+    const int64_t label = labels[i];
+    if (may_ignore && label == ignored) continue;
+    ++kept;
+    if (label < 0 || label >= classes) first = Smaller::of(first, i);
+  }
+  first = block_all<Smaller>(first);
+  kept = block_sum(kept);
+  if (threadIdx.x == 0) {
+    found[0] = first;
+    found[1] = kept;
+  }
+}
+
+constexpr Grid one_block{dim3(1), dim3(1024)};
+
+}  // namespace
+
+template <>
+template <class T>
+void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                                        double divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+  const Scratch<double> losses(rows);
+  double* const loss = losses.data();
+  each_row(rows, [=] __device__(int64_t i, int lane) {
+    if (targets.ignores(i)) {
+      if (lane == 0) loss[i] = 0;
+      return;
+    }
+    const T* row = x + i * classes;
+    const auto z = warp_log_sum_exp(row, classes, lane);
+    const Wide<T> log = std::log(z.sum);
+    const Wide<T> value = smoothed_row_loss(targets, i, classes, lane, row, z.max, log);
+    if (lane != 0) return;
+    max[i] = z.max;
+    log_sum[i] = log;
+    loss[i] = static_cast<double>(value);
+  });
+  launch(mean_loss<T>, one_block, rows, loss, divisor, y);
+}
+
+template <>
+template <class T>
+void CrossEntropyKernels<Cuda>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                                         double divisor, const Wide<T>* max, const Wide<T>* log_sum,
+                                         const T* dy, T* dx, bool add) {
+  using W = Wide<T>;
+  const W keep = W(1 - targets.smoothing), spread = W(targets.smoothing / static_cast<double>(classes));
+  const W at_a = keep * (targets.b ? W(targets.lam) : W(1)), at_b = keep * W(1 - targets.lam);
+  each_row(rows, [=] __device__(int64_t i, int lane) {
+    const T* row = x + i * classes;
+    T* out = dx + i * classes;
+    if (targets.ignores(i)) return lanes_write(classes, lane, out, add, [](int64_t) { return W(0); });
+    const T* soft = targets.soft ? targets.soft + i * classes : nullptr;
+    const W factor = W(*dy) / W(divisor), m = max[i], l = log_sum[i];
+    const W total = soft ? soft_sum(targets, soft, classes, lane) : W(1);
+    const int64_t a = soft ? -1 : targets.a[i], b = targets.b ? targets.b[i] : -1;
+    lanes_write(classes, lane, out, add, [=](int64_t k) {
+      const W t = soft ? keep * W(soft[k]) : (k == a ? at_a : W(0)) + (k == b ? at_b : W(0));
+      return factor * (fast_exp(W(row[k]) - m - l) * total - (t + spread));
+    });
+  });
+}
+
+// In a graph that is being captured nothing can be read back: plain labels are taken as good then.
+template <>
+LabelKernels<Cuda>::Census LabelKernels<Cuda>::count(int64_t rows, int64_t classes,
+                                                     std::optional<int64_t> ignore, const int64_t* labels) {
+  if (rows == 0 || (Graph::capturing() && !ignore)) return {-1, rows};
+  const Scratch<int64_t> scratch(2);
+  launch(look_at_labels, one_block, rows, classes, ignore.has_value(), ignore.value_or(0), labels,
+         scratch.data());
+  int64_t found[2];
+  Memory<Cuda>::to_host(found, scratch.data(), sizeof found);
+  return {found[0] == Smaller::identity<int64_t>() ? -1 : found[0], found[1]};
+}
+
+TESSERA_FOR_FLOATS(CrossEntropyKernels<Cuda>::forward)
+TESSERA_FOR_FLOATS(CrossEntropyKernels<Cuda>::backward)
+
+}  // namespace tessera
