@@ -31,21 +31,22 @@ namespace tessera {
 inline constexpr int warp = 32;
 inline constexpr int block_threads = 256;  // of kernels that have no reason for another number
 
-struct Grid {
+struct LaunchGrid {
   dim3 blocks;
   dim3 threads = dim3(block_threads);
   size_t shared_bytes = 0;  // dynamic; the caller keeps it within gpu().shared_bytes
 };
 
 // As many blocks of `threads` as n items want, and as the GPU can hold at a time; the kernel strides.
-inline Grid grid_for(int64_t n, int threads = block_threads) {
+inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
   const int64_t most = int64_t{gpu().multiprocessors} * (2048 / threads);
   const int64_t blocks = std::clamp<int64_t>((n + threads - 1) / threads, 1, most);
   return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
 }
 
 // Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
-template <class... P, class... A> void launch(void (*kernel)(P...), const Grid& grid, A&&... arguments) {
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   if (Graph::refreshing()) return;
   if (grid.shared_bytes > 48 << 10)
     expect(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),

@@ -4,9 +4,9 @@
 // multiply-accumulate operation using mma instruction" in its manual). Who holds what, with g = lane / 4 and
 // t = lane % 4, pairs of neighbours in one register, the lower first:
 //
-//   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..), a[3] = A(g + 8, 2t + 8 ..)
-//   B [16, 8]:  b[0] = B(2t .., g), b[1] = B(2t + 8 .., g)
-//   C [16, 8]:  c[0], c[1] = C(g, 2t ..), c[2], c[3] = C(g + 8, 2t ..)
+//   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..), a[3] = A(g + 8, 2t + 8
+//   ..) B [16, 8]:  b[0] = B(2t .., g), b[1] = B(2t + 8 .., g) C [16, 8]:  c[0], c[1] = C(g, 2t ..), c[2],
+//   c[3] = C(g + 8, 2t ..)
 
 #include <cstdint>
 
@@ -51,6 +51,16 @@ __device__ inline void load_columns(uint32_t (&b)[2], const bf16* row) {
   const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
                : "=r"(b[0]), "=r"(b[1])
+               : "r"(address)
+               : "memory");
+}
+
+// The a of mma() from its transpose A^T [16, 16] in shared memory, its rows anywhere: lane l gives the
+// address of eight neighbours, those of row l % 8 + (l / 16) * 8 from column l / 8 % 2 * 8 on.
+__device__ inline void load_rows_turned(uint32_t (&a)[4], const bf16* eight) {
+  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(eight));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
                : "r"(address)
                : "memory");
 }

@@ -39,15 +39,39 @@ template <class By, class W> __device__ inline W block_all(W value) {
 template <class W> __device__ inline W block_sum(W value) { return block_all<Plus>(value); }
 template <class W> __device__ inline W block_max(W value) { return block_all<Larger>(value); }
 
-// y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in their order; written or added to.
+namespace part_detail {
+
+inline constexpr int lanes = 16;  // threads that share a sum
+
+// Block (warp, lanes): entries [32 x, 32 x + 32).
+template <class T>
+__global__ void sum(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
+  using W = Wide<T>;
+  __shared__ W tile[lanes][warp];
+  for (int64_t left = int64_t{blockIdx.x} * warp; left < n; left += int64_t{gridDim.x} * warp) {
+    const int64_t i = left + threadIdx.x;
+    W sum = 0;
+    if (i < n)
+      for (int64_t c = threadIdx.y; c < count; c += lanes) sum += parts[c * n + i];
+    tile[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && i < n) {
+      for (int lane = 1; lane < lanes; ++lane) sum += tile[lane][threadIdx.x];
+      y[i] = T(add ? W(y[i]) + factor * sum : factor * sum);
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace part_detail
+
+// y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in a fixed order; written or added to.
 template <class T>
 void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
-  using W = Wide<T>;
-  map(n, y, add, [=] __device__(int64_t i) {
-    W sum = parts[i];
-    for (int64_t c = 1; c < count; ++c) sum += parts[c * n + i];
-    return factor * sum;
-  });
+  if (n == 0) return;
+  const int64_t blocks = std::min<int64_t>((n + warp - 1) / warp, 1 << 20);
+  launch(part_detail::sum<T>, LaunchGrid{dim3(static_cast<unsigned>(blocks)), dim3(warp, part_detail::lanes)},
+         n, count, parts, factor, y, add);
 }
 
 // --- columns: y[j] = sum over rows of f(row, j) ---
@@ -90,8 +114,8 @@ void column_sums(int64_t rows, int64_t width, const F& f, Wide<T> factor, T* y, 
   const Scratch<W> scratch(parts * width);
   const int64_t across = std::min<int64_t>((width + warp - 1) / warp, 65535);
   launch(column_detail::sum<W, F>,
-         Grid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(parts)),
-              dim3(warp, column_detail::tile_rows)},
+         LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(parts)),
+                    dim3(warp, column_detail::tile_rows)},
          rows, width, rows_a_part, f, scratch.data());
   sum_parts(width, parts, scratch.data(), factor, y, add);
 }

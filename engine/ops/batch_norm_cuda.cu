@@ -66,7 +66,8 @@ void BatchNormKernels<Cuda>::backward(int64_t rows, int64_t width, bool batch, c
       },
       W(1), dy_h, false);
   column_sums(
-      rows, width, [=] __device__(int64_t i, int64_t j) { return W(dy[i * width + j]); }, W(1), dy_sum, false);
+      rows, width, [=] __device__(int64_t i, int64_t j) { return W(dy[i * width + j]); }, W(1), dy_sum,
+      false);
   if (dx) {
     // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
     const W share = batch ? W(1) / W(rows) : W(0);

@@ -3,9 +3,9 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/cuda/blas.h"
-#include "engine/ops/conv_windows_cuda.h"
 #include "engine/cuda/reduce.h"
 #include "engine/ops/conv_kernels.h"
+#include "engine/ops/conv_windows_cuda.h"
 
 namespace tessera {
 
@@ -27,7 +27,8 @@ template <class T> void windows(const ConvSize& s, bool last, int64_t images, co
 }
 
 // dx = the sum over every window's entries of that pixel.
-template <class T> void windows_back(const ConvSize& s, bool last, int64_t images, const T* drows, bool add, T* dx) {
+template <class T>
+void windows_back(const ConvSize& s, bool last, int64_t images, const T* drows, bool add, T* dx) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, window = s.window();
@@ -61,8 +62,7 @@ void sum_channels_first(const ConvSize& s, int64_t count, const T* parts, bool a
   map(weights, dweight, add, [=] __device__(int64_t o) {
     const int64_t k = split_off(o, window), c = split_off(o, in);
     W sum = 0;
-    for (int64_t part = 0; part < count; ++part)
-      sum += W(parts[part * weights + (o * window + k) * in + c]);
+    for (int64_t part = 0; part < count; ++part) sum += W(parts[part * weights + (o * window + k) * in + c]);
     return sum;
   });
 }
@@ -80,20 +80,19 @@ template <class F> void each_chunk(const ConvSize& s, F f) {
   for (int64_t first = 0; first < s.images; first += step) f(first, std::min(step, s.images - first));
 }
 
-template <class T>
-void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
   const int64_t length = s.window() * s.in, pixels = s.height * s.width * s.in;
   const Scratch<T> turned(s.out * length), rows(images_at_once(s) * s.positions() * length);
   channels_last(s, weight, turned.data());
   each_chunk(s, [&](int64_t first, int64_t count) {
-    multiply({.m = count * s.positions(), .n = length, .k = s.out, .lda = s.out, .ldb = length, .ldc = length},
-             dy + first * s.positions() * s.out, turned.data(), rows.data(), false);
+    multiply(
+        {.m = count * s.positions(), .n = length, .k = s.out, .lda = s.out, .ldb = length, .ldc = length},
+        dy + first * s.positions() * s.out, turned.data(), rows.data(), false);
     windows_back(s, true, count, rows.data(), add, dx + first * pixels);
   });
 }
 
-template <class T>
-void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
+template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
   const int64_t length = s.window() * s.in, pixels = s.height * s.width * s.in, step = images_at_once(s);
   const int64_t chunks = (s.images + step - 1) / step;
   const Scratch<T> parts(chunks * s.out * length), rows(step * s.positions() * length);

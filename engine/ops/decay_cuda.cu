@@ -26,7 +26,8 @@ void DecayKernels<Cuda>::distances(int64_t height, int64_t width, int64_t prefix
 
 template <>
 template <class T>
-void DecayKernels<Cuda>::fixed(int64_t heads, int64_t tokens, const T* slopes, const Wide<T>* distance, T* y) {
+void DecayKernels<Cuda>::fixed(int64_t heads, int64_t tokens, const T* slopes, const Wide<T>* distance,
+                               T* y) {
   using W = Wide<T>;
   const int64_t matrix = tokens * tokens;
   map(heads * matrix, y, false, [=] __device__(int64_t head) {
@@ -38,7 +39,8 @@ void DecayKernels<Cuda>::fixed(int64_t heads, int64_t tokens, const T* slopes, c
 namespace {
 
 // y [B, H, N] = gates [B, N, H], widened: every head's gates without gaps.
-template <class T> void gates_by_head(int64_t images, int64_t heads, int64_t tokens, const T* gates, Wide<T>* y) {
+template <class T>
+void gates_by_head(int64_t images, int64_t heads, int64_t tokens, const T* gates, Wide<T>* y) {
   using W = Wide<T>;
   map(images * heads * tokens, y, false, [=] __device__(int64_t image) {
     const int64_t i = split_off(image, tokens), head = split_off(image, heads);

@@ -7,7 +7,8 @@ namespace tessera {
 
 template <>
 template <class T>
-void DepthwiseConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+void DepthwiseConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias,
+                                         T* y) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, out = s.out, window = s.window();
@@ -27,8 +28,7 @@ void DepthwiseConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T*
 
 namespace {
 
-template <class T>
-void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, out = s.out, window = s.window(), each = out / in;
@@ -45,8 +45,7 @@ void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T
 }
 
 // dweight(o, k) = the sum over images and positions of dy x: columns (k, o), so that neighbours are channels.
-template <class T>
-void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
+template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, out = s.out, window = s.window(), each = out / in;

@@ -20,9 +20,7 @@ __device__ Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classe
       return t != 0 ? t * nll(k) : W(0);  // 0 log 0 is 0
     });
   }
-  const auto of_label = [&](int64_t label) {
-    return label >= 0 && label < classes ? nll(label) : W(NAN);
-  };
+  const auto of_label = [&](int64_t label) { return label >= 0 && label < classes ? nll(label) : W(NAN); };
   if (!targets.b) return of_label(targets.a[i]);
   return W(targets.lam) * of_label(targets.a[i]) + W(1 - targets.lam) * of_label(targets.b[i]);
 }
@@ -77,7 +75,7 @@ __global__ void look_at_labels(int64_t rows, int64_t classes, bool may_ignore, i
   }
 }
 
-constexpr Grid one_block{dim3(1), dim3(1024)};
+constexpr LaunchGrid one_block{dim3(1), dim3(1024)};
 
 }  // namespace
 

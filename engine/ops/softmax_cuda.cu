@@ -27,8 +27,7 @@ void SoftmaxKernels<Cuda>::backward(bool log, int64_t rows, int64_t width, const
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T *p = y + i * width, *d = dy + i * width;
     // of dy y; with `log`, of dy
-    const W sum =
-        lanes_sum<W>(width, lane, [=](int64_t j) { return log ? W(d[j]) : W(d[j]) * W(p[j]); });
+    const W sum = lanes_sum<W>(width, lane, [=](int64_t j) { return log ? W(d[j]) : W(d[j]) * W(p[j]); });
     lanes_write(width, lane, dx + i * width, add, [=](int64_t j) {
       return log ? W(d[j]) - fast_exp(W(p[j])) * sum : W(p[j]) * (W(d[j]) - sum);
     });

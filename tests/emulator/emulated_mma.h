@@ -35,13 +35,17 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   }
 }
 
-inline void load_columns(uint32_t (&b)[2], const bf16* row) {
+// ldmatrix.trans: of matrix m, whose rows lanes 8 m .. 8 m + 7 point to, a lane takes column g of rows 2t, 2t
+// + 1.
+template <int matrices> inline void load_matrices_turned(uint32_t (&to)[matrices], const bf16* row) {
   const int g = emulator::lane() / 4, t = emulator::lane() % 4;
-  for (int half = 0; half < 2; ++half) {
-    const bf16* first = emulator::exchange(0xffffffffu, row, 8 * half + 2 * t);
-    const bf16* second = emulator::exchange(0xffffffffu, row, 8 * half + 2 * t + 1);
-    b[half] = uint32_t{first[g].bits} | uint32_t{second[g].bits} << 16;
+  for (int m = 0; m < matrices; ++m) {
+    const bf16* first = emulator::exchange(0xffffffffu, row, 8 * m + 2 * t);
+    const bf16* second = emulator::exchange(0xffffffffu, row, 8 * m + 2 * t + 1);
+    to[m] = uint32_t{first[g].bits} | uint32_t{second[g].bits} << 16;
   }
 }
+inline void load_columns(uint32_t (&b)[2], const bf16* row) { load_matrices_turned(b, row); }
+inline void load_rows_turned(uint32_t (&a)[4], const bf16* eight) { load_matrices_turned(a, eight); }
 
 }  // namespace tessera
