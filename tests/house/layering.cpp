@@ -71,7 +71,7 @@ bool holds_kernels(std::string_view path) {
 }
 
 bool is_cuda_file(std::string_view path) {
-  return path.ends_with("_cuda.cu") || path.starts_with("engine/cuda/");
+  return ends_with_any(path, {"_cuda.cu", "_cuda.h"}) || path.starts_with("engine/cuda/");
 }
 
 std::vector<Include> includes_of(const Source& source) {
