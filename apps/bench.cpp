@@ -9,8 +9,10 @@
 #include "apps/options.h"
 #include "apps/report.h"
 #include "apps/subcommands.h"
+#include "apps/task.h"
 #include "engine/core/parallel.h"
 #include "engine/core/random.h"
+#include "engine/core/storage.h"
 #include "engine/ops/gemm.h"
 
 namespace tessera {
@@ -64,8 +66,13 @@ int64_t peak_memory_bytes() {
   return 0;
 }
 
-void ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
-  source.add_to(command, "--model");
+void reset_peak_memory() {
+  release_cached(Device::cpu);
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+CLI::Option* ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
+  CLI::Option* model = source.add_to(command, "--model");
   const auto count = [&](const char* name, int64_t& value, const char* what) {
     command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(positive());
   };
@@ -80,6 +87,7 @@ void ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
   add_threads(command);
   add_seed(command, seed);
   add_json(command, json);
+  return model;
 }
 
 Model ModelBench::build_model(const Json& config) const {
@@ -95,9 +103,12 @@ Tensor ModelBench::images(const Model& model) const {
 }
 
 Tensor ModelBench::labels(const Model& model) const {
-  const Tensor labels = Tensor::empty({batch}, DType::i64);
+  const int64_t side = model.image_size();
+  const bool by_pixel = task_of(model.config) == Task::segment;
+  const Tensor labels = Tensor::empty(by_pixel ? Shape{batch, side, side} : Shape{batch}, DType::i64);
   Random random = Random(seed).split(2);
-  for (int64_t i = 0; i < batch; ++i) labels.data<int64_t>()[i] = random.below(model.num_classes());
+  for (int64_t i = 0; i < labels.elements(); ++i)
+    labels.data<int64_t>()[i] = random.below(model.num_classes());
   return labels.to(device);
 }
 

@@ -35,6 +35,8 @@ double median(std::vector<double> values);
 
 // The most memory that the process has had so far, in bytes; 0 where the system does not tell.
 int64_t peak_memory_bytes();
+// Gives back what the engine keeps for later, and lets peak_memory_bytes() begin anew where the system can.
+void reset_peak_memory();
 
 // What bench train and bench infer take: the model, the batch, how often.
 struct ModelBench {
@@ -45,10 +47,10 @@ struct ModelBench {
   uint64_t seed = 0;
   bool json = false;
 
-  void add_to(CLI::App& command, const std::vector<DType>& dtypes);
+  CLI::Option* add_to(CLI::App& command, const std::vector<DType>& dtypes);  // returns --model
   Model build_model(const Json& config) const;
   Tensor images(const Model& model) const;  // [B, C, H, W], standard normal
-  Tensor labels(const Model& model) const;  // [B], any class
+  Tensor labels(const Model& model) const;  // [B], a segmenter's [B, H, W]; any class
 };
 
 // How long one run of `step` takes: the median and the best of `steps`, after `warmup`. The GEMM peak is

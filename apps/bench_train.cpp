@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,10 @@
 #include "apps/profile.h"
 #include "apps/report.h"
 #include "apps/step.h"
+#include "apps/task.h"
+#include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "models/presets.h"
 
 namespace tessera {
 
@@ -16,7 +20,8 @@ namespace {
 
 struct Options : ModelBench {
   TrainConfig train;
-  bool profile = false;
+  std::vector<std::string> presets;
+  bool profile = false, all = false;
 };
 
 constexpr Column columns[] = {
@@ -32,6 +37,16 @@ constexpr Column columns[] = {
     {"optimizer_seconds", "optimizer", as_seconds},
     {"gflops", "GFLOP/s", as_rate},
     {"gemm_peak_gflops", "GEMM peak", as_rate},
+    {"share_of_peak", "share of peak", as_percent},
+    {"peak_memory_bytes", "peak memory", as_bytes},
+};
+
+// Of these a row in the table of several presets.
+constexpr Column short_columns[] = {
+    {"model", "model"},
+    {"images_per_second", "images/s", as_rate},
+    {"step_seconds", "a step", as_seconds},
+    {"gflops", "GFLOP/s", as_rate},
     {"share_of_peak", "share of peak", as_percent},
     {"peak_memory_bytes", "peak memory", as_bytes},
 };
@@ -61,10 +76,11 @@ Json table_of(const Profile& profile) {
 }
 
 // Forward and backward are 2 and 4 operations for each multiply-accumulate of a forward pass.
-Json describe(const Options& options, const Json& config, const Measured& measured, const Profile& profile) {
+Json describe(const Options& options, const std::string& model, const Json& config, const Measured& measured,
+              const Profile& profile) {
   const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
   const double gflops = 6e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
-  Json row{{"model", options.source.name()},
+  Json row{{"model", model},
            {"batch", options.batch},
            {"micro_batch", options.train.micro_batch},
            {"dtype", name(options.dtype)},
@@ -83,12 +99,14 @@ Json describe(const Options& options, const Json& config, const Measured& measur
   return row;
 }
 
-ExitCode bench_train(const Options& options) {
-  const Json config = options.source.config();
+// The numbers of the model `name`, of this config. Only a classifier's labels are smoothed.
+Json measure_training(const Options& options, const std::string& name, const Json& config) {
+  reset_peak_memory();
   Model model = options.build_model(config);
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
   TrainStep train(model, *optimizer,
-                  {options.train.micro_batch, options.train.clip, options.train.smoothing});
+                  {options.train.micro_batch, options.train.clip,
+                   task_of(config) == Task::classify ? options.train.smoothing : 0});
   const Tensor images = options.images(model), labels = options.labels(model);
   Pass pass{.training = true, .random = Random(options.seed)};
   const auto step = [&] { train({images, labels}, options.train.optimizer.lr, pass); };
@@ -100,7 +118,38 @@ ExitCode bench_train(const Options& options) {
     step();
     profile.stop();
   }
-  const Json row = describe(options, config, measured, profile);
+  return describe(options, name, config, measured, profile);
+}
+
+// A row a preset; one that cannot be had at this size has a "reason" in it.
+ExitCode bench_presets(const Options& options, const std::vector<std::string>& names) {
+  Json rows = Json::array();
+  std::string reasons;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    try {
+      rows.push_back(measure_training(options, name, options.source.config_of_preset(name)));
+      fmt::print(stderr, "{}/{} {}: {} images/s\n", i + 1, names.size(), name,
+                 as_rate(rows.back()["images_per_second"]));
+    } catch (const Error& error) {
+      rows.push_back({{"model", name}, {"reason", error.what()}});
+      reasons += fmt::format("\n{}: {}", name, error.what());
+      fmt::print(stderr, "{}/{} {}: left out\n", i + 1, names.size(), name);
+    }
+  }
+  print_rows(short_columns, rows, options.json);
+  if (!options.json && !reasons.empty()) fmt::print("{}\n", reasons);
+  return ExitCode::done;
+}
+
+ExitCode bench_train(const Options& options) {
+  const std::vector<std::string> known = preset_names();
+  for (const std::string& name : options.presets)
+    check(std::find(known.begin(), known.end(), name) != known.end(), "bench: unknown preset '", name, "'",
+          did_you_mean(name, known));
+  if (options.all || !options.presets.empty())
+    return bench_presets(options, options.all ? known : options.presets);
+  const Json row = measure_training(options, options.source.name(), options.source.config());
   if (options.json) {
     print_json(row);
     return ExitCode::done;
@@ -119,11 +168,16 @@ void add_bench_train(CLI::App& bench) {
   CLI::App& command = add_command(
       bench, "train", "Training steps on random images: rate, share of the GEMM peak, memory.",
       {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --json",
-       "tessera bench train --model vit --threads 1 --profile"},
+       "tessera bench train --model vit --threads 1 --profile",
+       "tessera bench train --all --image-size 64 --classes 200 --batch 16 --steps 3 --warmup 1 --json"},
       "A step is that of tessera train: forward, backward and AdamW. It counts 6 operations for each\n"
       "multiply-accumulate of a forward pass; the GEMM peak is measured in the same run and threads.");
   const auto options = std::make_shared<Options>();
-  options->add_to(command, {DType::f32, DType::f64});
+  CLI::Option* model = options->add_to(command, {DType::f32, DType::f64});
+  CLI::Option* presets =
+      command.add_option("--presets", options->presets, "These presets, a row each")->delimiter(',');
+  presets->type_name("NAME,...")->excludes(model);
+  command.add_flag("--all", options->all, "Every preset, a row each")->excludes(model)->excludes(presets);
   command
       .add_option("--micro-batch", options->train.micro_batch,
                   "Images that go through at once; 0: the whole batch")

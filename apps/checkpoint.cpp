@@ -48,15 +48,15 @@ Json metadata_of(const TensorFile& file, const char* key) {
   return parse_json(found->second, file.where + ": metadata " + key);
 }
 
-std::filesystem::path file_of(const std::filesystem::path& path) {
+}  // namespace
+
+std::filesystem::path checkpoint_file(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return path;
   for (const char* name : {"best.safetensors", "last.safetensors"})
     if (std::filesystem::exists(path / name)) return path / name;
   fail(path.string(),
        ": the folder holds neither best.safetensors nor last.safetensors; has its run finished an epoch?");
 }
-
-}  // namespace
 
 DataFacts::DataFacts(const DataConfig& from, const Dataset& dataset)
     : source(from),
@@ -86,7 +86,7 @@ void write_checkpoint(const std::filesystem::path& path, const NamedTensors& wei
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, Device device) {
   Checkpoint checkpoint;
-  checkpoint.path = file_of(path);
+  checkpoint.path = checkpoint_file(path);
   const TensorFile file = read_safetensors(checkpoint.path);
   checkpoint.data = read_facts(metadata_of(file, "data"), file.where);
   checkpoint.training = metadata_of(file, "training");

@@ -36,7 +36,11 @@ struct Checkpoint {
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,
                       const Json& model_config, const DataFacts& data, const Json& training);
 
-// Of a run folder, its best.safetensors, else its last. Fails for a file without the metadata, and where
+// The file that `path` means: of a run folder, its best.safetensors, else its last. Fails for a folder that
+// has neither.
+std::filesystem::path checkpoint_file(const std::filesystem::path& path);
+
+// Reads checkpoint_file(path). Fails for a file without the metadata, and where
 // config and weights do not match.
 Checkpoint read_checkpoint(const std::filesystem::path& path, Device device);
 

@@ -50,6 +50,17 @@ ScheduleConfig read_schedule(Fields f) {
   return s;
 }
 
+InitConfig read_init(Fields f) {
+  InitConfig i;
+  i.weights = f.get<std::string>("weights", i.weights);
+  i.resize_positions = f.get("resize_positions", i.resize_positions);
+  i.fresh_head = f.get("fresh_head", i.fresh_head);
+  f.done();
+  check(!i.weights.empty() || (!i.resize_positions && !i.fresh_head), f.where(),
+        ": resize_positions and fresh_head say how weights are read; give their file too");
+  return i;
+}
+
 CheckpointConfig read_checkpoint(Fields f) {
   CheckpointConfig c;
   c.every_steps = f.get("every_steps", c.every_steps, at_least_0);
@@ -142,6 +153,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   Fields f(document, where);
   c.about = f.get<std::string>("about", c.about);
   c.model = read_model(f, c.model);
+  if (auto init = f.find_object("init")) c.init = read_init(*init);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
   const Task task = task_of(c.model);
   if (task != Task::classify) c.smoothing = 0;
@@ -175,6 +187,10 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
 Json to_json(const TrainConfig& c) {
   return {{"about", c.about},
           {"model", c.model},
+          {"init",
+           {{"weights", c.init.weights},
+            {"resize_positions", c.init.resize_positions},
+            {"fresh_head", c.init.fresh_head}}},
           {"data", to_json(c.data)},
           {"augment", to_json(c.augment)},
           {"batch", c.batch},

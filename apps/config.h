@@ -50,10 +50,18 @@ struct CheckpointConfig {
   int64_t keep = 0;           // so many of those, the newest; 0: all
 };
 
+// The weights that a run begins with, where they are not drawn afresh.
+struct InitConfig {
+  std::string weights;            // .safetensors, Tessera's or timm's, or a run folder; empty: none
+  bool resize_positions = false;  // see models/weights.h
+  bool fresh_head = false;        // likewise
+};
+
 // The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.
 struct TrainConfig {
   std::string about;  // what the recipe is for
   Json model;         // {"preset": NAME, and what differs from it}, or a whole config with "arch"
+  InitConfig init;
   DataConfig data;
   AugmentOptions augment;
   int64_t batch = 128;

@@ -11,12 +11,14 @@
 #include "apps/options.h"
 #include "apps/report.h"
 #include "apps/subcommands.h"
+#include "apps/weights_source.h"
 
 namespace tessera {
 
 namespace {
 
 struct Options {
+  WeightsSource weights;
   std::string checkpoint, dataset, data, split = "validation";
   int64_t batch = 128;
   bool json = false;
@@ -25,19 +27,32 @@ struct Options {
 
 constexpr int64_t widest_matrix = 40;  // classes; more do not fit a screen
 
+// Weights without a run know the number of classes alone; the data set then names them.
+void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
+  const auto& known = checkpoint.data.class_names;
+  const std::string& trained_on = checkpoint.data.source.name;
+  const std::string path = checkpoint.path.string();
+  if (trained_on.empty())
+    check(std::ssize(known) == dataset.classes(), "eval: ", path, " tells ", known.size(), " classes apart, ",
+          dataset.name, " has ", dataset.classes());
+  else
+    check(dataset.class_names == known, "eval: ", path, " tells ", known.size(), " classes of ", trained_on,
+          " apart (", known.front(), " ...), ", dataset.name, " has ", dataset.classes(), " (",
+          dataset.class_names.front(), " ...); they must be the same");
+}
+
 Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   DataConfig source = checkpoint.data.source;
   if (!options.dataset.empty() && options.dataset != source.name) {
     source = DataConfig();
     source.name = options.dataset;
   }
+  check(!source.name.empty(), "eval: ", checkpoint.path.string(),
+        " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
   source.dir = options.data;
   source.image_size = checkpoint.data.image_size;
   Dataset dataset = open_data(source, task_of(checkpoint.model.config));
-  const auto& known = checkpoint.data.class_names;
-  check(dataset.class_names == known, "eval: ", checkpoint.path.string(), " tells ", known.size(),
-        " classes of ", checkpoint.data.source.name, " apart (", known.front(), " ...), ", source.name,
-        " has ", dataset.classes(), " (", dataset.class_names.front(), " ...); they must be the same");
+  check_classes(checkpoint, dataset);
   return dataset;
 }
 
@@ -113,9 +128,9 @@ Json iou_rows(const Evaluation& e, const std::vector<std::string>& names) {
   return rows;
 }
 
-void print_report(const Checkpoint& checkpoint, const Json& result, const Evaluation& e) {
-  fmt::print("{}  {} {}, {} images\n", checkpoint.path.string(), result["dataset"].get<std::string>(),
-             result["split"].get<std::string>(), e.images);
+void print_report(const Json& result, const Evaluation& e, const std::vector<std::string>& names) {
+  fmt::print("{}  {} {}, {} images\n", result["checkpoint"].get<std::string>(),
+             result["dataset"].get<std::string>(), result["split"].get<std::string>(), e.images);
   if (e.task != Task::classify) fmt::print("{}\n", e.text());
   if (e.task == Task::diffuse) return;
   if (e.task == Task::segment) {
@@ -131,11 +146,14 @@ void print_report(const Checkpoint& checkpoint, const Json& result, const Evalua
   if (e.classes <= widest_matrix)
     print_matrix(e);
   else
-    print_confused(e, checkpoint.data.class_names);
+    print_confused(e, names);
 }
 
 ExitCode run(const Options& options) {
-  const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
+  check(options.weights.given() == options.checkpoint.empty(),
+        "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
+  const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
+                                                        : read_checkpoint(options.checkpoint, options.device);
   const Dataset dataset = open_for(checkpoint, options);
   const auto loader = evaluation_loader(options.split == "train" ? dataset.train : dataset.validation,
                                         Pipeline(checkpoint.data.empty_dataset()), options.batch);
@@ -151,7 +169,7 @@ ExitCode run(const Options& options) {
   if (options.json)
     print_json(result);
   else
-    print_report(checkpoint, result, e);
+    print_report(result, e, dataset.class_names);
   return ExitCode::done;
 }
 
@@ -160,10 +178,10 @@ ExitCode run(const Options& options) {
 void add_eval(CLI::App& app) {
   CLI::App& command =
       add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
-                  {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json"});
+                  {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
+                   "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR"});
   auto options = std::make_shared<Options>();
-  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)")
-      ->required();
+  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
   command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
       ->type_name("NAME");
   command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
@@ -175,6 +193,7 @@ void add_eval(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->type_name("N");
+  options->weights.add_to(command);
   add_device(command, options->device);
   add_threads(command);
   add_json(command, options->json);

@@ -51,4 +51,8 @@ Json ModelSource::config() const {
   return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
 }
 
+Json ModelSource::config_of_preset(const std::string& name) const {
+  return preset(name, image_size_, classes_);
+}
+
 }  // namespace tessera

@@ -23,6 +23,8 @@ class ModelSource {
   const std::string& name() const { return model_; }
   // The model's config. Fails for a name that is not known, and for a size given beside a file that holds it.
   Json config() const;
+  // That of another preset, at the size that was given. Fails, saying why, where the preset has no such size.
+  Json config_of_preset(const std::string& name) const;
 
  private:
   std::string model_;

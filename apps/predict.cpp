@@ -14,6 +14,7 @@
 #include "apps/report.h"
 #include "apps/subcommands.h"
 #include "apps/task.h"
+#include "apps/weights_source.h"
 #include "data/augment/pipeline.h"
 #include "data/resize.h"
 
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
+  WeightsSource weights;
   std::string checkpoint, overlay;
   std::vector<std::string> images;
   int64_t top = 5;
@@ -91,8 +93,15 @@ void print_prediction(const Json& row) {
   if (row.contains("overlay")) fmt::print("  attention in {}\n", row["overlay"].get<std::string>());
 }
 
-ExitCode run(const Options& options) {
-  const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
+ExitCode run(Options options) {
+  const bool plain = options.weights.given();
+  // Beside --weights every argument is a picture.
+  if (plain && !options.checkpoint.empty()) options.images.insert(options.images.begin(), options.checkpoint);
+  check(plain || !options.checkpoint.empty(),
+        "predict: by what? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
+  check(!options.images.empty(), "predict: of what? Give JPEG, PNG or BMP files");
+  const Checkpoint checkpoint =
+      plain ? options.weights.read(options.device) : read_checkpoint(options.checkpoint, options.device);
   const Task task = task_of(checkpoint.model.config);
   check(task != Task::diffuse, "predict: ", checkpoint.path.string(),
         " draws images, it does not tell them apart; tessera sample shows what it draws");
@@ -116,14 +125,13 @@ ExitCode run(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  CLI::App& command =
-      add_command(app, "predict", "The likeliest classes of pictures, and where the model looks.",
-                  {"tessera predict runs/cifar cat.jpg dog.png",
-                   "tessera predict runs/cifar cat.jpg --overlay overlays"});
+  CLI::App& command = add_command(
+      app, "predict", "The likeliest classes of pictures, and where the model looks.",
+      {"tessera predict runs/cifar cat.jpg dog.png", "tessera predict runs/cifar cat.jpg --overlay overlays",
+       "tessera predict --weights vit.safetensors --model vit.json --names names.txt cat.jpg"});
   auto options = std::make_shared<Options>();
-  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)")
-      ->required();
-  command.add_option("image", options->images, "JPEG, PNG or BMP files")->required()->type_name("IMAGE...");
+  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
+  command.add_option("image", options->images, "JPEG, PNG or BMP files")->type_name("IMAGE...");
   command.add_option("--top", options->top, "Classes a picture")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
@@ -133,6 +141,7 @@ void add_predict(CLI::App& app) {
           "--overlay", options->overlay,
           "Write the class token's attention in the last layer, mean over the heads, over each picture")
       ->type_name("DIR");
+  options->weights.add_to(command);
   add_device(command, options->device);
   add_threads(command);
   add_json(command, options->json);

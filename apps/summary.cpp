@@ -11,8 +11,10 @@
 #include "apps/subcommands.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
+#include "engine/core/error.h"
 #include "engine/core/storage.h"
 #include "models/model.h"
+#include "models/weights.h"
 
 namespace tessera {
 
@@ -20,6 +22,8 @@ namespace {
 
 struct Options {
   ModelSource model;
+  std::string weights;
+  WeightOptions loading;
   int64_t batch = 1;
   bool json = false;
 };
@@ -131,7 +135,8 @@ Json total_of(const Json& rows) {
   return total;
 }
 
-Json memory_of(const Json& config, int64_t batch) {
+// A segmenter cannot be trained on one image, whose pooled pyramid has nothing to norm by: it has a "reason".
+Json memory_of(const Json& config, int64_t batch) try {
   const StepMemory memory = step_memory_of(config, batch);
   return {{"batch", batch},
           {"weights", memory.weights},
@@ -139,6 +144,8 @@ Json memory_of(const Json& config, int64_t batch) {
           {"optimizer", memory.optimizer},
           {"activations", memory.activations},
           {"total", memory.total()}};
+} catch (const Error& error) {
+  return {{"batch", batch}, {"reason", error.what()}};
 }
 
 constexpr Column memory_columns[] = {
@@ -149,6 +156,7 @@ constexpr Column memory_columns[] = {
 
 ExitCode summarise(const Options& options) {
   const Json config = options.model.config();
+  if (!options.weights.empty()) load_weights(build(config), options.weights, options.loading);
   Json rows = layers_of(config, options.batch);
   const Json total = total_of(rows), memory = memory_of(config, options.batch);
   if (options.json) {
@@ -157,11 +165,17 @@ ExitCode summarise(const Options& options) {
   }
   rows.push_back(total);
   print_table(columns, rows);
+  if (memory.contains("reason")) {
+    fmt::print("\nOutput and MACs for one image. No training step has so many images at once ({}):\n{}\n",
+               options.batch, memory["reason"].get<std::string>());
+    return ExitCode::done;
+  }
   fmt::print(
       "\nOutput and MACs for one image; memory in f32, {} at once. A layer's activations are what\n"
       "forward leaves for the backward pass; at the peak of a training step there are\n\n",
       options.batch == 1 ? "one image" : fmt::format("{} images", options.batch));
   print_record(memory_columns, memory);
+  if (!options.weights.empty()) fmt::print("\n{} fits this model.\n", options.weights);
   return ExitCode::done;
 }
 
@@ -171,13 +185,24 @@ void add_summary(CLI::App& app) {
   CLI::App& command = add_command(
       app, "summary", "One model, layer by layer: output shape, parameters, multiply-accumulates, memory.",
       {"tessera summary sl-vit --image-size 32 --classes 10",
-       "tessera summary runs/demo/best.safetensors --json"});
+       "tessera summary runs/demo/best.safetensors --json",
+       "tessera summary vit.json --weights vit.safetensors"});
   const auto options = std::make_shared<Options>();
   options->model.add_to(command, "model")->required();
   command.add_option("--batch", options->batch, "Images that go through at once, for the memory")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->type_name("N");
+  CLI::Option* weights = command.add_option(
+      "--weights", options->weights,
+      "Weights, timm's say, to be held against the model; whatever does not fit is listed");
+  weights->type_name("FILE");
+  command
+      .add_flag("--resize-positions", options->loading.resize_positions,
+                "Their position embeddings may be of another image size")
+      ->needs(weights);
+  command.add_flag("--fresh-head", options->loading.fresh_head, "Their classifier may be of other classes")
+      ->needs(weights);
   add_json(command, options->json);
   on_run(command, [options] { return summarise(*options); });
 }

@@ -22,7 +22,8 @@ namespace {
 
 struct Options {
   CLI::App* command = nullptr;
-  std::string recipe, dataset, data, model, out, resume;
+  std::string recipe, dataset, data, model, init, out, resume;
+  bool resize_positions = false, fresh_head = false;
   std::vector<std::string> assignments;
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
@@ -33,8 +34,9 @@ struct Options {
 };
 
 // What the command line changes in a recipe; a new run only.
-const std::vector<std::string> run_options{"--recipe", "--set", "--dataset",    "--model", "--epochs",
-                                           "--batch",  "--lr",  "--image-size", "--seed"};
+const std::vector<std::string> run_options{
+    "--recipe", "--set",        "--dataset", "--model", "--epochs",           "--batch",
+    "--lr",     "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head"};
 
 // "500" steps; "90s", "10m", "2h" of time.
 StopAfter parse_stop(const std::string& text) {
@@ -81,6 +83,9 @@ TrainConfig config_of(const Options& options) {
   set("--batch", "batch", options.batch);
   set("--lr", "optimizer.lr", options.lr);
   set("--seed", "seed", options.seed);
+  set("--init", "init.weights", options.init);
+  set("--resize-positions", "init.resize_positions", options.resize_positions);
+  set("--fresh-head", "init.fresh_head", options.fresh_head);
   for (const std::string& assignment : options.assignments) set_key(document, assignment);
   return read_train_config(document, where);
 }
@@ -107,6 +112,7 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
                const RunFolder& folder) {
   fmt::print("model  {}, {} parameters\n", model_name(config),
              as_metric(trainer.model().parameters.trainable_count()));
+  if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
   fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
              config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
              dataset.image_shape[1], dataset.image_shape[2]);
@@ -168,7 +174,8 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, c
 ExitCode start(const Options& options) {
   TrainConfig config = config_of(options);
   check_dataset_is_named(config);
-  if (!config.data.dir.empty()) config.data.dir = fs::absolute(config.data.dir).lexically_normal().string();
+  for (std::string* path : {&config.data.dir, &config.init.weights})
+    if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   const fs::path out = options.given("--out") ? fs::path(options.out)
                                               : free_folder(fs::path("runs") / base_name(options, config));
   const Dataset dataset = open_data(config.data, task_of(config.model));
@@ -195,6 +202,7 @@ ExitCode resume(const Options& options) {
   if (options.given("--data")) config.data.dir = options.data;
   const Dataset dataset = open_data(config.data, task_of(config.model));
   config.model = resolve_model(config.model, dataset);
+  if (fs::exists(folder.state())) config.init = {};  // the state holds the weights; the file may be gone
   Trainer trainer(config, dataset, options.device);
   if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
   if (trainer.finished()) {
@@ -218,6 +226,11 @@ void add_options(CLI::App& command, Options& o) {
   command.add_option("--data", o.data, "The data set's folder")->type_name("DIR");
   command.add_option("--model", o.model, "A preset (see tessera models) or a model's config (.json)")
       ->type_name("NAME");
+  command.add_option("--init", o.init, "Begin with these weights: .safetensors, timm's too, or a run folder")
+      ->type_name("FILE");
+  command.add_flag("--resize-positions", o.resize_positions,
+                   "Carry its position embeddings to the model's image size");
+  command.add_flag("--fresh-head", o.fresh_head, "Leave its classifier out, for other classes");
   command.add_option("--epochs", o.epochs, "How often to go through the training images")->type_name("N");
   command.add_option("--batch", o.batch, "Images a step")->type_name("N");
   command.add_option("--lr", o.lr, "The learning rate after the warm-up")->type_name("X");
@@ -241,12 +254,13 @@ void add_options(CLI::App& command, Options& o) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  CLI::App& command =
-      add_command(app, "train", "Train a model, or go on with a run.",
-                  {"tessera train --recipe demo",
-                   "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
-                   "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
-                   "tessera train --resume runs/cifar"});
+  CLI::App& command = add_command(
+      app, "train", "Train a model, or go on with a run.",
+      {"tessera train --recipe demo",
+       "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
+       "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
+       "tessera train --dataset folder --data DIR --model vit.json --init vit.safetensors --fresh-head",
+       "tessera train --resume runs/cifar"});
   auto options = std::make_shared<Options>();
   options->command = &command;
   add_options(command, *options);

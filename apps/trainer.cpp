@@ -8,6 +8,7 @@
 #include "apps/interrupt.h"
 #include "apps/number_watch.h"
 #include "engine/io/safetensors.h"
+#include "models/weights.h"
 
 namespace tessera {
 
@@ -62,6 +63,15 @@ void expect_finite(const NamedTensors& tensors, const std::filesystem::path& pat
          "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
 }
 
+// The config's model, with the weights that it begins with.
+Model initial_model(const TrainConfig& config, Device device) {
+  Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
+  if (!config.init.weights.empty())
+    load_weights(model, checkpoint_file(config.init.weights),
+                 {config.init.resize_positions, config.init.fresh_head});
+  return model;
+}
+
 double since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -73,7 +83,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, Device devic
       task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(device),
-      model_(build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device})),
+      model_(initial_model(config, device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       step_(model_, *optimizer_, {config.micro_batch, config.clip, config.smoothing}),
       train_(dataset.train, Pipeline::training(dataset, config.augment), loader_options(config)),

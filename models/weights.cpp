@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/core/error.h"
+#include "engine/io/safetensors.h"
 #include "engine/ops/shape.h"
 #include "models/parts/positions.h"
 
@@ -143,6 +144,11 @@ NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const W
   if (options.resize_positions) resize_positions(tensors, model);
   if (options.fresh_head) take_own_head(tensors, model);
   return tensors;
+}
+
+void load_weights(const Model& model, const std::filesystem::path& path, const WeightOptions& options) {
+  const TensorFile file = read_safetensors(path);
+  model.parameters.load(adapt_weights(file.tensors, model, options, file.where), file.where);
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "engine/core/named_tensors.h"
@@ -24,5 +25,9 @@ struct WeightOptions {
 // Nothing is changed in `file` or `model`; `where` names the source.
 NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const WeightOptions& options,
                            const std::string& where);
+
+// Reads the .safetensors file `path` into `model`, adapted as above. Fails as the reading of the file does,
+// and with a list of whatever does not fit; then the model is as before.
+void load_weights(const Model& model, const std::filesystem::path& path, const WeightOptions& options = {});
 
 }  // namespace tessera

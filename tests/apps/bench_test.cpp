@@ -28,6 +28,36 @@ TEST_CASE("tessera bench train measures itself against the machine") {
   CHECK(linear);
 }
 
+TEST_CASE("tessera bench train --presets: a row a preset, or the reason why it has none") {
+  const Said said = tessera_program(
+      "bench train --presets resnet56,dit-s-2,swin --image-size 24 --classes 4 --batch 2 --steps "
+      "1"
+      " --warmup 0 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const nlohmann::json rows = said.json();
+  REQUIRE(rows.size() == 3);
+  CHECK(said.err.find("1/3 resnet56: ") != std::string::npos);
+  for (const size_t i : {0, 1}) {
+    CAPTURE(rows[i].dump());
+    CHECK(rows[i]["model"] == std::vector{"resnet56", "dit-s-2"}[i]);
+    for (const char* key :
+         {"images_per_second", "step_seconds", "gflops", "share_of_peak", "peak_memory_bytes"})
+      CHECK(rows[i][key] > 0);
+  }
+  CHECK(rows[2]["model"] == "swin");
+  CHECK(rows[2]["reason"].get<std::string>().find("24") != std::string::npos);
+  CHECK(!rows[2].contains("images_per_second"));
+}
+
+TEST_CASE("tessera bench train: a segmenter's labels are masks") {
+  const Said said =
+      tessera_program("bench train --model " + fixture("segment") + " --batch 2 --steps 1 --warmup 0 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.json()["images_per_second"] > 0);
+}
+
 TEST_CASE("tessera bench infer, loader and gemm") {
   const Said infer =
       tessera_program("bench infer --model vit --image-size 16 --classes 4 --batch 8 --steps 2 --json");
@@ -61,6 +91,9 @@ TEST_CASE("tessera bench: tables for people") {
 TEST_CASE("tessera bench: what it refuses") {
   CHECK(tessera_program("bench train --model nosuch").complains_of("nosuch"));
   CHECK(tessera_program("bench train --batch 0").complains_of("--batch"));
+  CHECK(tessera_program("bench train --presets vit,swim").complains_of("did you mean 'swin'?"));
+  CHECK(tessera_program("bench train --presets vit --all").complains_of("--all"));
+  CHECK(tessera_program("bench train --model vit --all").complains_of("--all"));
   CHECK(tessera_program("bench loader --dataset cifra10").complains_of("did you mean 'cifar10'?"));
   CHECK(tessera_program("bench loader --dataset cifar10").complains_of("--data"));
 }

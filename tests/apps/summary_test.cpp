@@ -85,3 +85,19 @@ TEST_CASE("tessera summary: what it refuses") {
     CHECK(said.complains_of(each.complaint));
   }
 }
+
+TEST_CASE("tessera summary: a segmenter has layers at one image, and a training step from two on") {
+  const auto summary = [](const std::string& more) {
+    const Said said = tessera_program("summary lvvit-s-seg --image-size 32 --json" + more);
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    return said.json();
+  };
+  const nlohmann::json one = summary("");
+  CHECK(one.at("layers").size() > 100);
+  CHECK(one.at("memory").at("reason").get<std::string>().find("train with more images") != std::string::npos);
+  CHECK(summary(" --batch 2").at("memory").at("total") > 0);
+  const Said text = tessera_program("summary lvvit-s-seg --image-size 32");
+  CHECK(text.code == 0);
+  CHECK(text.out.find("No training step has so many images at once") != std::string::npos);
+}

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "engine/io/safetensors.h"
 #include "engine/ops/shape.h"
 #include "models/parts/positions.h"
 #include "tests/models/differences.h"
@@ -14,6 +15,7 @@
 using namespace tessera;
 
 // The files are what timm would have saved of a model: its own state under timm's names, in timm's shapes.
+// Those of fixtures/timm are timm's own, of version 1.0.31.
 
 namespace {
 
@@ -186,5 +188,20 @@ TEST_CASE("weights: a head of another count of classes stays fresh where asked")
           build(config, {.seed = 99}).parameters.find("head.weight")->values());
     CHECK(model.parameters.find("patch_embed.proj.weight")->values() ==
           from.parameters.find("patch_embed.proj.weight")->values());
+  }
+}
+
+TEST_CASE("weights: what timm saved gives timm's logits") {
+  for (const char* name : {"vit", "swin", "pit", "efficientnet"}) {
+    CAPTURE(name);
+    const std::filesystem::path folder = std::filesystem::path(TESSERA_FIXTURES) / "timm";
+    const TensorFile answers = read_safetensors(folder / (name + std::string("-answers.safetensors")));
+    const Model model = build(parse_json(answers.metadata.at("config"), name));
+    load_weights(model, folder / (name + std::string(".safetensors")));
+    Pass pass;
+    const std::vector<double> logits = model.logits(*answers.find("input"), pass).values();
+    const std::vector<double> wanted = answers.find("logits")->values();
+    REQUIRE(logits.size() == wanted.size());
+    for (size_t i = 0; i < logits.size(); ++i) CHECK(logits[i] == doctest::Approx(wanted[i]).epsilon(1e-4));
   }
 }
