@@ -225,7 +225,7 @@ Dataset open_data(const DataConfig& config, Task task) {
   Dataset dataset = open_dataset(config.name, config.dir, options);
   const bool has_masks = dataset.train->has_masks();
   check(task != Task::segment || has_masks, "data: ", config.name,
-        " has no class for each pixel, which a segmenter is trained on; shapes-seg has");
+        " has no class for each pixel, which a segmenter is trained on; shapes-seg and ade20k have");
   check(task == Task::segment || !has_masks, "data: ", config.name,
         " gives a class to each pixel; a segmenter is trained on it, --model lvvit-s-seg say");
   if (task == Task::diffuse) dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};

@@ -166,6 +166,15 @@ Image decode_image(Bytes bytes, const std::string& path) {
   return decode_stb(bytes, format, path);
 }
 
+std::array<int, 2> image_dimensions(Bytes bytes, const std::string& path) {
+  format_of(bytes, path);
+  int width = 0, height = 0, components = 0;
+  check(bytes.size() <= max_image_file_bytes &&
+            stbi_info_from_memory(bytes.data(), static_cast<int>(bytes.size()), &width, &height, &components),
+        path, ": the header cannot be read: ", stbi_failure_reason());
+  return {height, width};
+}
+
 Image load_image(const std::filesystem::path& path) {
   return decode_image(read_file(path, max_image_file_bytes), path.string());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -30,6 +31,9 @@ inline constexpr int64_t max_image_file_bytes = int64_t{1} << 28;
 // the name of `path`, for any other format, for a file that is cut short or damaged, and past the limits.
 Image decode_image(std::span<const uint8_t> bytes, const std::string& path);
 Image load_image(const std::filesystem::path& path);
+
+// {height, width} as the header of such a file says. Fails where it cannot be read.
+std::array<int, 2> image_dimensions(std::span<const uint8_t> bytes, const std::string& path);
 
 // Fails, in the name of `path`, unless a picture of this size is within the limits.
 void check_dimensions(int64_t height, int64_t width, const std::string& path);

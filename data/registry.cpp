@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/ade20k.h"
 #include "data/cifar.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
@@ -13,7 +14,8 @@
 namespace tessera {
 
 std::vector<std::string> dataset_names() {
-  return {"cifar10", "cifar100", "tiny-imagenet", "folder", "mnist", "fashion-mnist", "shapes", "shapes-seg"};
+  return {"cifar10",       "cifar100", "tiny-imagenet", "folder", "mnist",
+          "fashion-mnist", "shapes",   "shapes-seg",    "ade20k"};
 }
 
 bool needs_folder(const std::string& name) { return !name.starts_with("shapes"); }
@@ -34,6 +36,7 @@ Dataset open_whole(const std::string& name, const std::filesystem::path& dir, co
     return open_cifar(dir, name == "cifar10" ? cifar10_format() : cifar100_format(options.coarse_labels));
   }
   if (name == "tiny-imagenet") return open_tiny_imagenet(dir, options);
+  if (name == "ade20k") return open_ade20k(dir, options);
   if (name == "folder") return open_image_folder(dir, options);
   if (!needs_folder(name)) {
     ShapesOptions shapes;

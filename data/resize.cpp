@@ -93,6 +93,21 @@ template <class Filter> Image resize(const Image& image, int height, int width) 
   return resize_columns<Filter>(resize_rows<Filter>(image, width), height);
 }
 
+// How fit_square fits a picture: to which size it is scaled, and where the square is cut out.
+struct Fit {
+  int height, width, top, left;
+};
+
+Fit fit_of(const Image& image, int size, const std::string& path) {
+  const int64_t height = image.height, width = image.width, side = std::min(height, width);
+  const int64_t new_height = size * height / side, new_width = size * width / side;
+  check_dimensions(new_height, new_width, path);
+  const auto offset = [size](int64_t length) {
+    return static_cast<int>(std::nearbyint(static_cast<double>(length - size) / 2));
+  };
+  return {static_cast<int>(new_height), static_cast<int>(new_width), offset(new_height), offset(new_width)};
+}
+
 }  // namespace
 
 Image resize_bilinear(const Image& image, int height, int width) {
@@ -105,14 +120,27 @@ Image resize_bicubic(const Image& image, int height, int width) {
 
 Image fit_square(Image image, int size, const std::string& path) {
   if (image.height == size && image.width == size) return image;
-  const int64_t height = image.height, width = image.width, side = std::min(height, width);
-  const int64_t new_height = size * height / side, new_width = size * width / side;
-  check_dimensions(new_height, new_width, path);
-  image = resize_bilinear(image, static_cast<int>(new_height), static_cast<int>(new_width));
-  const auto offset = [size](int length) { return static_cast<int>(std::nearbyint((length - size) / 2.0)); };
-  const int top = offset(image.height), left = offset(image.width);
+  const Fit fit = fit_of(image, size, path);
+  image = resize_bilinear(image, fit.height, fit.width);
   Image out(size, size);
-  for (int y = 0; y < size; ++y) std::copy_n(image.at(top + y, left), int64_t{3} * size, out.at(y, 0));
+  for (int y = 0; y < size; ++y)
+    std::copy_n(image.at(fit.top + y, fit.left), int64_t{3} * size, out.at(y, 0));
+  return out;
+}
+
+Image fit_square_nearest(const Image& mask, int size, const std::string& path) {
+  if (mask.height == size && mask.width == size) return mask;
+  const Fit fit = fit_of(mask, size, path);
+  // The pixel of `length` in which the centre of pixel i of `scaled` lies: floor((i + 0.5) length / scaled).
+  const auto nearest = [](int64_t i, int64_t scaled, int64_t length) {
+    return static_cast<int>((2 * i + 1) * length / (2 * scaled));
+  };
+  Image out(size, size);
+  for (int y = 0; y < size; ++y)
+    for (int x = 0; x < size; ++x)
+      std::copy_n(mask.at(nearest(fit.top + y, fit.height, mask.height),
+                          nearest(fit.left + x, fit.width, mask.width)),
+                  3, out.at(y, x));
   return out;
 }
 

@@ -15,4 +15,7 @@ Image resize_bicubic(const Image& image, int height, int width);
 // `path`, for a picture so narrow that its resized form would pass the limits of image.h.
 Image fit_square(Image image, int size, const std::string& path);
 
+// The same for a mask, whose pixels cannot be mixed: each is the one nearest to its centre.
+Image fit_square_nearest(const Image& mask, int size, const std::string& path);
+
 }  // namespace tessera

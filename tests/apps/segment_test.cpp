@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "data/image.h"
 #include "tests/apps/program.h"
+#include "tests/data/grey_png.h"
 
 using namespace tessera;
 
@@ -82,4 +84,40 @@ TEST_CASE("segmenters and masks go together only") {
   CHECK(classifier.code == 2);
   CHECK(classifier.complains_of("a segmenter is trained on it"));
   CHECK(!std::filesystem::exists(folder / "run"));
+}
+
+TEST_CASE("a segmenter trains on pictures and annotations in ADE20K's folders") {
+  const TemporaryFolder folder;
+  for (const std::string split : {"training", "validation"})
+    for (uint8_t i = 0; i < 8; ++i) {
+      const std::filesystem::path images = folder.path() / "images" / split,
+                                  annotations = folder.path() / "annotations" / split;
+      std::filesystem::create_directories(images);
+      std::filesystem::create_directories(annotations);
+      const std::string name = "ADE_" + std::to_string(i);
+      std::vector<uint8_t> classes(20 * 24);
+      for (size_t p = 0; p < classes.size(); ++p) classes[p] = p % 24 < 12 ? 3 : i % 4 == 0 ? 0 : 148;
+      Image picture(20, 24);
+      for (size_t p = 0; p < picture.pixels.size(); ++p)
+        picture.pixels[p] = static_cast<uint8_t>(classes[p / 3] == 3 ? 220 : 20);
+      write_png(images / (name + ".jpg"), picture);
+      const std::vector<uint8_t> bytes = png_of(20, 24, classes);
+      put(annotations / (name + ".png"), std::string(bytes.begin(), bytes.end()));
+    }
+  const Said said = train_tiny(folder,
+                               "--data " + folder.path().string() +
+                                   " --set data.train_images=0 --set data.validation_images=0 --set batch=4"
+                                   " --set epochs=12 --set eval_every=12 --set optimizer.lr=0.01",
+                               "ade20k");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const Said eval =
+      tessera_program("eval " + (folder / "run").string() + " --data " + folder.path().string() + " --json");
+  CAPTURE(eval.err);
+  REQUIRE(eval.code == 0);
+  CHECK(eval.json()["images"] == 8);
+  CHECK(eval.json()["classes"].size() == 150);
+  CHECK(eval.json()["pixel_accuracy"] > 0.8);
+  CHECK(tessera_program("train --dataset ade20k --model vit --data " + folder.path().string())
+            .complains_of("segmenter"));
 }
