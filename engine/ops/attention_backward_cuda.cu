@@ -182,10 +182,9 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
       if (!works) continue;
       const auto take = [&](int row, int column, int half, W raw, W dp) {
         const int i = first_query + row, j = tile * Tiles::columns + column;
-        if (i >= in.queries || j >= in.keys) return;
-        const W p = exp_of_score<T>(chain.forward(raw, {i, j, in.keys}) - row_lse[half]);
-        mass[half] += p;
-        mean[half] += p * dp;
+        const W p = exp_of_score<T>(chain.forward(raw, place_of(in, i, j)) - row_lse[half]);
+        mass[half] += j < in.keys ? p : W(0);
+        mean[half] += j < in.keys ? p * dp : W(0);
       };
       each_pair<W, Tiles::blocks>(blocks_used(tile), pair.raw, pair.dp, take);
     }
@@ -210,15 +209,17 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
       const auto give = [&](int row, int column, int half, W& raw, W& dp) {
         const int i = first_query + row, j = tile * Tiles::columns + column;
         const bool inside = i < in.queries && j < in.keys;
-        W p = 0;
-        ChainShares<W> back{0, 0, 0, 0, 0};
-        if (inside) {
-          const At at{i, j, in.keys};
-          p = exp_of_score<T>(chain.forward(raw, at) - row_lse[half]) * share[half];
-          back = chain.backward(p * (dp - mean[half]), raw, at);
-          if (shared.prior) add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
-          if (shared.bias) add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
+        const At at = place_of(in, i, j);
+        W p = exp_of_score<T>(chain.forward(raw, at) - row_lse[half]) * share[half];
+        ChainShares<W> back = chain.backward(p * (dp - mean[half]), raw, at);
+        if (!inside) {
+          p = 0;
+          back = {0, 0, 0, 0, 0};
         }
+        if (inside && shared.prior)
+          add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
+        if (inside && shared.bias)
+          add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
         dscale += back.scale;
         dgate[half] += back.gate;
         raw = back.ds;
@@ -308,16 +309,13 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
                                            dy_tile, used, pair);
     each_pair<W, Tiles::blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W& raw, W& dp) {
       const int j = first_key + row;
-      if (column >= count || j >= in.keys) {
-        raw = dp = 0;
-        return;
-      }
-      const At at{first + column, j, in.keys};
+      const bool inside = column < count && j < in.keys;
+      const At at = place_of(in, first + column, j);
       const W p = exp_of_score<T>(chain.forward(raw, at) - tile_lse[column]) * tile_share[column];
       const ChainShares<W> back = chain.backward(p * (dp - tile_mean[column]), raw, at);
-      dgate[half] += back.gate;
-      raw = p;
-      dp = back.ds;
+      dgate[half] += inside ? back.gate : W(0);
+      raw = inside ? p : W(0);
+      dp = inside ? back.ds : W(0);
     });
     multiply_fragments<depth, T, Tiles::blocks>(pair.raw, dy_tile, used, dv_sum);
     multiply_fragments<depth, T, Tiles::blocks>(pair.dp, q_tile, used, dk_sum);
@@ -433,7 +431,7 @@ void AttentionKernels<Cuda>::backward(const AttentionSizes& sizes, TokenHeads<co
   const RowSums<W> sums{row_sums.data(), row_sums.data() + rows_in_all,
                         to.dgates.data ? row_sums.data() + 2 * rows_in_all : nullptr};
   const KeyTargets<T> keys{to.dk, to.dv, to.dgates};
-  with_depth(sizes.head_dim, [&](auto depth) {
+  with_depth<T>(sizes.head_dim, [&](auto depth) {
     if (rows_in_all == 0) zero_shared(sizes, terms.prior_heads, to);
     const RowBlocks rows(sizes.queries, Cut<T, depth>::warps);
     const bool whole = rows.count == 1 && sizes.keys <= Cut<T, depth>::columns;

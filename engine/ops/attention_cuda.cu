@@ -81,11 +81,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
     clear<W, Tiles::blocks>(s);
     multiply_rows<depth, T, Tiles::blocks>(q_rows + own * Tiles::stride, k_tile, used, s);
     each_score<W, Tiles::blocks>(used, s, [&](int row, int column, int, W& value) {
-      const int i = first_query + row, j = first + column;
-      if (j >= in.keys)
-        value = -std::numeric_limits<W>::infinity();
-      else if (i < in.queries)
-        value = chain.forward(value, {i, j, in.keys});
+      const W score = chain.forward(value, place_of(in, first_query + row, first + column));
+      value = first + column < in.keys ? score : -std::numeric_limits<W>::infinity();
     });
     softmax.take(used, s, sum);
     multiply_fragments<depth, T, Tiles::blocks>(s, v_tile, used, sum);
@@ -113,7 +110,7 @@ void AttentionKernels<Cuda>::forward(const AttentionSizes& sizes, TokenHeads<con
                                      T* y, Wide<T>* lse) {
   if (sizes.images * sizes.queries == 0) return;
   const AttentionOperands<T> operands(sizes, q, k, v, nullptr, terms);
-  with_depth(sizes.head_dim, [&](auto depth) {
+  with_depth<T>(sizes.head_dim, [&](auto depth) {
     using Tiles = Cut<T, depth>;
     const RowBlocks rows(sizes.queries, Tiles::warps);
     const size_t elements = static_cast<size_t>((rows.rows() + 2 * Tiles::columns) * Tiles::stride);

@@ -14,6 +14,8 @@
 
 namespace tessera {
 
+template <class T> struct AttentionOperands;
+
 inline constexpr int warp_rows = 16;  // rows of a warp
 
 // How a head of at most `depth` numbers is cut: into tiles of 8 `blocks` columns, at most `warps` warps a
@@ -86,6 +88,7 @@ __device__ inline void multiply_rows(const T* a, const T* b, int used, Fragments
       }
     }
   } else {
+#pragma unroll 2
     for (int k = 0; k < depth; ++k) {
       const T upper = a[g * stride + k], lower = a[(g + 8) * stride + k];
 #pragma unroll
@@ -98,6 +101,19 @@ __device__ inline void multiply_rows(const T* a, const T* b, int used, Fragments
         s[n][3] += lower * right;
       }
     }
+  }
+}
+
+// A lane's part of y += (upper, lower) row: what its two rows have of one column, times a row of its columns.
+template <int depth, class T>
+__device__ inline void multiply_add(T upper, T lower, const T* row, Fragments<T, depth / 8>& y) {
+#pragma unroll
+  for (int m = 0; m < depth / 8; ++m) {
+    const T left = row[8 * m], right = row[8 * m + 1];
+    y[m][0] += upper * left;
+    y[m][1] += upper * right;
+    y[m][2] += lower * left;
+    y[m][3] += lower * right;
   }
 }
 
@@ -126,19 +142,14 @@ __device__ inline void multiply_fragments(const Fragments<Wide<T>, blocks>& p, c
 #pragma unroll
     for (int n = 0; n < blocks; ++n) {
       if (n >= used) break;
+#pragma unroll 1
+      for (int pair = 0; pair < 4; ++pair) {  // of columns of p, and the lane of this row that holds it
+        const T* row = b + (8 * n + 2 * pair) * stride + 2 * (lane % 4);
 #pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const int owner = lane / 4 * 4 + k / 2;
-        const T upper = __shfl_sync(0xffffffffu, p[n][k % 2], owner),
-                lower = __shfl_sync(0xffffffffu, p[n][2 + k % 2], owner);
-        const T* row = b + (8 * n + k) * stride + 2 * (lane % 4);
-#pragma unroll
-        for (int m = 0; m < depth / 8; ++m) {
-          const T left = row[8 * m], right = row[8 * m + 1];
-          y[m][0] += upper * left;
-          y[m][1] += upper * right;
-          y[m][2] += lower * left;
-          y[m][3] += lower * right;
+        for (int k = 0; k < 2; ++k, row += stride) {
+          const T upper = __shfl_sync(0xffffffffu, p[n][k], lane / 4 * 4 + pair),
+                  lower = __shfl_sync(0xffffffffu, p[n][2 + k], lane / 4 * 4 + pair);
+          multiply_add<depth>(upper, lower, row, y);
         }
       }
     }
@@ -164,17 +175,9 @@ __device__ inline void multiply_turned(const T* p, int p_stride, const T* b, int
       }
     }
   } else {
-    for (int k = 0; k < count; ++k) {
-      const T upper = p[k * p_stride + g], lower = p[k * p_stride + g + 8];
-#pragma unroll
-      for (int m = 0; m < depth / 8; ++m) {
-        const T *row = b + k * stride + 8 * m + 2 * t, left = row[0], right = row[1];
-        y[m][0] += upper * left;
-        y[m][1] += upper * right;
-        y[m][2] += lower * left;
-        y[m][3] += lower * right;
-      }
-    }
+#pragma unroll 1
+    for (int k = 0; k < count; ++k)
+      multiply_add<depth>(p[k * p_stride + g], p[k * p_stride + g + 8], b + k * stride + 2 * t, y);
   }
 }
 
@@ -209,6 +212,12 @@ __device__ inline void each_pair(int used, Fragments<W, blocks>& s, Fragments<W,
     for (int e = 0; e < 4; ++e)
       f(fragment_row(lane, e), 8 * n + fragment_column(lane, e), e / 2, s[n][e], s2[n][e]);
   }
+}
+
+// The place of a score, or the nearest in the matrix for one outside of it: what its terms read is always
+// there, so that no branch keeps their loads apart.
+template <class T> __device__ inline At place_of(const AttentionOperands<T>& in, int i, int j) {
+  return {min(i, in.queries - 1), min(j, in.keys - 1), in.keys};
 }
 
 // Over the four lanes that share a row; each has the result.
@@ -311,14 +320,16 @@ template <class T> struct AttentionOperands {
   }
 };
 
-// f(integral_constant<int, depth>) with the least depth that holds d numbers. Fails above 128.
-template <class F> void with_depth(int64_t d, const F& f) {
-  check(d <= 128, "attention: heads of ", d,
-        " numbers; on a GPU they are at most 128 wide, so take more "
+// f(integral_constant<int, depth>) with a depth that holds d numbers: of bf16 the least of four, fewer for
+// the others, which are for checks more than for speed. Fails above 128.
+template <class T, class F> void with_depth(int64_t d, const F& f) {
+  check(d <= 128, "attention: heads of ", d, " numbers; on a GPU they are at most 128 wide, so take more ",
         "heads or --device cpu");
-  if (d <= 16) return f(std::integral_constant<int, 16>{});
+  if constexpr (std::is_same_v<T, bf16>)
+    if (d <= 16) return f(std::integral_constant<int, 16>{});
   if (d <= 32) return f(std::integral_constant<int, 32>{});
-  if (d <= 64) return f(std::integral_constant<int, 64>{});
+  if constexpr (sizeof(T) < 8)
+    if (d <= 64) return f(std::integral_constant<int, 64>{});
   f(std::integral_constant<int, 128>{});
 }
 
