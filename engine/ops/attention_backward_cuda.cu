@@ -124,7 +124,7 @@ __device__ inline void keys_of_whole(const AttentionOperands<T>& in, const Query
 
 // Block (chunk of images, head, block of queries).
 template <class T, int depth, bool whole>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
     backward_queries(AttentionOperands<T> in, int row_blocks, int64_t images_a_chunk, const Wide<T>* lse,
                      TokenHeads<T> dq, RowSums<Wide<T>> sums, SharedSums<Wide<T>> shared,
                      KeyTargets<T> to_keys) {
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
 
 // Block (image, head, block of keys). Rows are keys here, and the columns of a tile are queries.
 template <class T, int depth>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp)
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
     backward_keys(AttentionOperands<T> in, int row_blocks, const Wide<T>* lse, RowSums<Wide<T>> sums,
                   KeyTargets<T> to) {
   using W = Wide<T>;
