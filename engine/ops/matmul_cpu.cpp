@@ -11,19 +11,6 @@ namespace {
 constexpr int64_t large = 1 << 26;  // MACs from which one product alone keeps all threads busy
 constexpr int64_t small = 1 << 18;  // MACs that are worth a task
 
-// The batch as one product, where memory allows: matrices that lie end to end are one tall matrix.
-Products joined(const Products& p) {
-  Products whole = p;
-  if (p.count == 0 && p.c_step == 0) whole.count = 1, whole.k = 0;  // the sum of no products is 0
-  const bool tall = !p.transpose_a && p.a_step == p.m * p.k && p.b_step == 0 && p.c_step == p.m * p.n;
-  const bool deep =
-      p.transpose_a && !p.transpose_b && p.a_step == p.m * p.k && p.b_step == p.k * p.n && p.c_step == 0;
-  if (p.count == 0 || (!tall && !deep)) return whole;
-  (tall ? whole.m : whole.k) *= p.count;
-  whole.count = 1;
-  return whole;
-}
-
 template <class T>
 using Gemm = void(bool, bool, int64_t, int64_t, int64_t, Wide<T>, const T*, int64_t, const T*, int64_t,
                   Wide<T>, T*, int64_t);

@@ -15,7 +15,7 @@ AdamW::AdamW(const std::vector<ParameterGroup>& groups, const Options& options)
   steps_ = Tensor::zeros({static_cast<int64_t>(parameters_.size())}, DType::i64);
 }
 
-void AdamW::update(double lr) {
+void AdamW::update(double lr, const Tensor& norm) {
   dispatch(parameters_.front(), "adamw", [&]<class Dev, class T>() {
     if constexpr (!std::is_same_v<T, bf16>) {  // the constructor refuses it
       std::vector<AdamWItem<T>> items;
@@ -28,8 +28,9 @@ void AdamW::update(double lr) {
                          T(eta / (1 - std::pow(options_.beta1, t))),
                          T(1 / std::sqrt(1 - std::pow(options_.beta2, t)))});
       }
-      const AdamWRates<T> rates{T(options_.beta1), T(1 - options_.beta1), T(options_.beta2),
-                                T(1 - options_.beta2), T(options_.eps)};
+      const AdamWRates<T> rates{T(options_.beta1), T(1 - options_.beta1),
+                                T(options_.beta2), T(1 - options_.beta2),
+                                T(options_.eps),   norm.defined() ? norm.data<double>() : nullptr};
       AdamWKernels<Dev>::template step<T>(items.data(), static_cast<int64_t>(items.size()), rates);
     }
   });

@@ -24,7 +24,7 @@ class AdamW : public Optimizer {
   NamedTensors state() const override;  // for each parameter m.NAME, v.NAME, step.NAME (i64, [1])
 
  private:
-  void update(double lr) override;
+  void update(double lr, const Tensor& norm) override;
 
   Options options_;
   std::vector<Tensor> m_, v_;

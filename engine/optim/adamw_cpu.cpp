@@ -8,6 +8,7 @@ namespace tessera {
 template <>
 template <class T>
 void AdamWKernels<Cpu>::step(const AdamWItem<T>* items, int64_t count, const AdamWRates<T>& rates) {
+  if (rates.norm && !std::isfinite(*rates.norm)) return;
   const Chunks chunks(items, count);
   parallel_for(chunks.size(), 1, [&](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {

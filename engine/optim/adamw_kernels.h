@@ -20,6 +20,7 @@ template <class T> struct AdamWItem {
 
 template <class T> struct AdamWRates {
   T beta1, rest1, beta2, rest2, eps;  // rest = 1 - beta, rounded once
+  const double* norm = nullptr;       // on the device: the gradient's; where not finite, nothing changes
 };
 
 // One element; the formula stands in adamw.h.

@@ -36,6 +36,16 @@ double norm_of(const std::vector<Tensor>& gradients) {
 
 double gradient_norm(const std::vector<Tensor>& parameters) { return norm_of(gradients_of(parameters)); }
 
+void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, const Tensor& norm) {
+  const std::vector<Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return norm.fill(0);
+  dispatch(gradients.front(), "clip", [&]<class Dev, class T>() {
+    const auto items = items_of<T>(gradients);
+    ClipKernels<Dev>::template clip<T>(items.data(), static_cast<int64_t>(items.size()), max_norm,
+                                       norm.data<double>());
+  });
+}
+
 double clip_by_norm(const std::vector<Tensor>& parameters, double max_norm) {
   check(max_norm > 0, "clip: the largest norm is ", max_norm, ", wanted more than 0");
   const std::vector<Tensor> gradients = gradients_of(parameters);

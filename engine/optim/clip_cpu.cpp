@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/optim/chunks.h"
@@ -35,7 +37,15 @@ void ClipKernels<Cpu>::scale(const ClipItem<T>* items, int64_t count, double fac
   });
 }
 
+template <>
+template <class T>
+void ClipKernels<Cpu>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double* norm) {
+  *norm = std::sqrt(squares(items, count));
+  if (max_norm > 0 && std::isfinite(*norm) && *norm > max_norm) scale(items, count, max_norm / *norm);
+}
+
 TESSERA_FOR_FLOATS(ClipKernels<Cpu>::squares)
+TESSERA_FOR_FLOATS(ClipKernels<Cpu>::clip)
 TESSERA_FOR_FLOATS(ClipKernels<Cpu>::scale)
 
 }  // namespace tessera

@@ -29,9 +29,9 @@ Optimizer::Optimizer(const char* rule, const std::vector<ParameterGroup>& groups
   check(!parameters_.empty(), rule, ": there are no parameters");
 }
 
-void Optimizer::step(double lr) {
+void Optimizer::step(double lr, const Tensor& norm) {
   check(std::isfinite(lr) && lr >= 0, rule_, ": the learning rate is ", lr, ", wanted 0 or more");
-  update(lr);
+  update(lr, norm);
 }
 
 void Optimizer::zero_grad() const {

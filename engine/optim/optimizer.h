@@ -26,7 +26,10 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // One step at this learning rate, which must be finite and not negative.
-  void step(double lr);
+  void step(double lr) { step(lr, {}); }
+  // The same where `norm` [1] f64, the gradient's on the parameters' device, is finite; else the numbers stay
+  // as they are, but for the count of steps (clip_on_device). The host does not wait for it.
+  void step(double lr, const Tensor& norm);
   void zero_grad() const;
 
   // All that a step reads besides parameters and gradients. The tensors share the optimizer's memory.
@@ -50,7 +53,7 @@ class Optimizer {
   // A tensor of zeros for each parameter, as the moments start.
   std::vector<Tensor> zeros() const;
 
-  virtual void update(double lr) = 0;
+  virtual void update(double lr, const Tensor& norm) = 0;
 
   const char* rule_;
   std::vector<Tensor> parameters_;

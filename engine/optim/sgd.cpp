@@ -13,7 +13,7 @@ Sgd::Sgd(const std::vector<ParameterGroup>& groups, const Options& options)
   if (options.momentum > 0) b_ = zeros();
 }
 
-void Sgd::update(double lr) {
+void Sgd::update(double lr, const Tensor& norm) {
   dispatch(parameters_.front(), "sgd", [&]<class Dev, class T>() {
     if constexpr (!std::is_same_v<T, bf16>) {  // the constructor refuses it
       std::vector<SgdItem<T>> items;
@@ -25,7 +25,8 @@ void Sgd::update(double lr) {
                          T(settings_[i].weight_decay)});
       }
       SgdKernels<Dev>::template step<T>(items.data(), static_cast<int64_t>(items.size()),
-                                        T(options_.momentum), options_.nesterov);
+                                        T(options_.momentum), options_.nesterov,
+                                        norm.defined() ? norm.data<double>() : nullptr);
     }
   });
 }

@@ -23,7 +23,7 @@ class Sgd : public Optimizer {
   NamedTensors state() const override;  // b.NAME for each parameter; nothing without momentum
 
  private:
-  void update(double lr) override;
+  void update(double lr, const Tensor& norm) override;
 
   Options options_;
   std::vector<Tensor> b_;  // empty without momentum

@@ -1,0 +1,97 @@
+#include "engine/core/dispatch.h"
+#include "engine/core/memory.h"
+#include "engine/cuda/reduce.h"
+#include "engine/cuda/walk.h"
+#include "engine/ops/shape_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+// A warp a row of dx: it looks through the index 32 entries at a time, and adds what belongs to the row in
+// the order of the index.
+template <class T>
+__global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const int64_t* index, const T* dy,
+                            T* dx, bool add) {
+  const int lane = threadIdx.x % warp;
+  for (int64_t r = grid_thread() / warp; r < rows; r += grid_threads() / warp)
+    for (int64_t left = 0; left < width; left += warp) {
+      const int64_t j = left + lane;
+      Wide<T> sum = 0;
+      for (int64_t first = 0; first < count; first += warp) {
+        const bool own = first + lane < count && index[first + lane] == r;
+        for (unsigned found = __ballot_sync(0xffffffffu, own); found != 0; found &= found - 1) {
+          const int64_t i = first + __ffs(static_cast<int>(found)) - 1;
+          if (j < width) sum += Wide<T>(dy[i * width + j]);
+        }
+      }
+      if (j < width) dx[r * width + j] = T(add ? Wide<T>(dx[r * width + j]) + sum : sum);
+    }
+}
+
+template <class T>
+__global__ void take_rows(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
+  for (int64_t k = grid_thread(); k < count * width; k += grid_threads()) {
+    const int64_t i = k / width;
+    y[k] = x[index[i] * width + k - i * width];
+  }
+}
+
+// One block.
+__global__ void find_outside(int64_t count, int64_t limit, const int64_t* index, int64_t* found) {
+  int64_t first = count;
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+    if (index[i] < 0 || index[i] >= limit) {
+      first = i;
+      break;
+    }
+  __shared__ int64_t least[block_threads];
+  least[threadIdx.x] = first;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned t = 1; t < blockDim.x; ++t) first = min(first, least[t]);
+  *found = first < count ? first : -1;
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void CopyKernels<Cuda>::copy(const Walk<2>& walk, double factor, const T* x, T* y, bool add) {
+  using W = Wide<T>;
+  walk_map(
+      walk, y, add, [c = W(factor)] __device__(W value) { return c * value; }, x);
+}
+
+template <> template <class T> void CopyKernels<Cuda>::zero(int64_t n, T* y) {
+  Memory<Cuda>::zero(y, static_cast<size_t>(n) * sizeof(T));
+}
+
+template <>
+template <class T>
+void GatherKernels<Cuda>::forward(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
+  if (count * width > 0) launch(take_rows<T>, grid_for(count * width), count, width, index, x, y);
+}
+
+template <>
+template <class T>
+void GatherKernels<Cuda>::backward(int64_t rows, int64_t count, int64_t width, const int64_t* index,
+                                   const T* dy, T* dx, bool add) {
+  if (rows * width > 0) launch(gather_rows<T>, grid_for(rows * warp), rows, count, width, index, dy, dx, add);
+}
+
+template <> int64_t IndexKernels<Cuda>::first_outside(int64_t count, int64_t limit, const int64_t* index) {
+  if (count == 0 || Graph::capturing()) return -1;
+  const Scratch<int64_t> found(1);
+  launch(find_outside, Grid{dim3(1)}, count, limit, index, found.data());
+  int64_t first = -1;
+  Memory<Cuda>::to_host(&first, found.data(), sizeof first);
+  return first;
+}
+
+TESSERA_FOR_FLOATS(CopyKernels<Cuda>::copy)
+TESSERA_FOR_FLOATS(CopyKernels<Cuda>::zero)
+TESSERA_FOR_FLOATS(GatherKernels<Cuda>::forward)
+TESSERA_FOR_FLOATS(GatherKernels<Cuda>::backward)
+
+}  // namespace tessera

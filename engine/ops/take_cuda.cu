@@ -1,0 +1,34 @@
+#include "engine/core/dispatch.h"
+#include "engine/cuda/launch.h"
+#include "engine/ops/take_kernels.h"
+
+namespace tessera {
+
+template <>
+template <class T>
+void TakeKernels<Cuda>::forward(int64_t outer, int64_t from, int64_t count, int64_t inner,
+                                const int64_t* index, const T* x, T* y) {
+  map(outer * count * inner, y, false, [=] __device__(int64_t k) {
+    const int64_t row = k / inner, o = row / count;
+    return Wide<T>(x[(o * from + index[row - o * count]) * inner + k - row * inner]);
+  });
+}
+
+// An element of dx looks through the whole index, in its order.
+template <>
+template <class T>
+void TakeKernels<Cuda>::backward(int64_t outer, int64_t from, int64_t count, int64_t inner,
+                                 const int64_t* index, const T* dy, bool add_dx, T* dx) {
+  map(outer * from * inner, dx, add_dx, [=] __device__(int64_t k) {
+    const int64_t row = k / inner, o = row / from, r = row - o * from, j = k - row * inner;
+    Wide<T> sum = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (index[i] == r) sum += Wide<T>(dy[(o * count + i) * inner + j]);
+    return sum;
+  });
+}
+
+TESSERA_FOR_FLOATS(TakeKernels<Cuda>::forward)
+TESSERA_FOR_FLOATS(TakeKernels<Cuda>::backward)
+
+}  // namespace tessera
