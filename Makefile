@@ -16,7 +16,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
 
-.PHONY: help deps configure build test demo bench format lint asan tsan torture gpu-check install clean
+.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture gpu-check install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -40,6 +40,10 @@ demo: build ## train SL-ViT on the built-in shapes, about 90 seconds on two core
 bench: build ## measure kernels and a training step against this machine's GEMM peak
 	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
 	$(BUILD)/tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128
+
+bench-peer: build ## a training step beside the same one in PyTorch, where python3 has torch (ARGS="--device cuda ...")
+	@if python3 -c 'import torch' 2>/dev/null; then apps/bench/pytorch_peer.py --tessera $(BUILD)/tessera $(ARGS); \
+	else echo "bench-peer: skipped: python3 here has no torch"; fi
 
 format: ## rewrite the sources in the project's format
 	@.ci/deps clang-format

@@ -14,6 +14,7 @@
 #include "engine/core/random.h"
 #include "engine/core/storage.h"
 #include "engine/ops/gemm.h"
+#include "engine/ops/matmul.h"
 
 namespace tessera {
 
@@ -71,6 +72,10 @@ void reset_peak_memory() {
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
+int64_t peak_memory_bytes(Device device) {
+  return device == Device::cpu ? peak_memory_bytes() : static_cast<int64_t>(memory_stats(device).peak);
+}
+
 CLI::Option* ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
   CLI::Option* model = source.add_to(command, "--model");
   const auto count = [&](const char* name, int64_t& value, const char* what) {
@@ -84,6 +89,8 @@ CLI::Option* ModelBench::add_to(CLI::App& command, const std::vector<DType>& dty
       ->type_name("N");
   add_dtype(command, dtype, dtypes);
   add_device(command, device);
+  command.add_flag("!--no-graph", graph,
+                   "On a GPU: launch every kernel of a step, do not replay a recorded one");
   add_threads(command);
   add_seed(command, seed);
   add_json(command, json);
@@ -112,8 +119,28 @@ Tensor ModelBench::labels(const Model& model) const {
   return labels.to(device);
 }
 
+namespace {
+
+// Of the CPU's, or of products of two large matrices on the GPU, in GFLOP/s.
+double gemm_peak(const ModelBench& bench) {
+  if (bench.device == Device::cpu) return measure_gemm_peak(bench.dtype);
+  constexpr int64_t size = 4096, products = 20;
+  const Tensor a = Tensor::full({size, size}, 0.5, bench.dtype, bench.device);
+  const auto run = [&] {
+    Tensor y;
+    for (int64_t i = 0; i < products; ++i) y = matmul(a, a);
+    y.reshape({size * size}).rows(0, 1).item();  // waits for all of them
+  };
+  run();
+  const Stopwatch watch;
+  run();
+  return 2e-9 * static_cast<double>(products * size * size * size) / watch.seconds();
+}
+
+}  // namespace
+
 Measured measure(const ModelBench& bench, const std::function<void()>& step) {
-  Measured measured{0, 0, measure_gemm_peak(bench.dtype)};
+  Measured measured{0, 0, gemm_peak(bench)};
   for (int64_t i = 0; i < bench.warmup; ++i) step();
   std::vector<double> seconds;
   for (int64_t i = 0; i < bench.steps; ++i) {
@@ -121,9 +148,9 @@ Measured measure(const ModelBench& bench, const std::function<void()>& step) {
     step();
     seconds.push_back(watch.seconds());
     if (i == bench.steps / 2)
-      measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, measure_gemm_peak(bench.dtype));
+      measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
   }
-  measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, measure_gemm_peak(bench.dtype));
+  measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
   measured.seconds = median(seconds);
   measured.best_seconds = *std::min_element(seconds.begin(), seconds.end());
   return measured;

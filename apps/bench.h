@@ -35,6 +35,8 @@ double median(std::vector<double> values);
 
 // The most memory that the process has had so far, in bytes; 0 where the system does not tell.
 int64_t peak_memory_bytes();
+// The same on the CPU; on a GPU the most that its tensors have taken.
+int64_t peak_memory_bytes(Device device);
 // Gives back what the engine keeps for later, and lets peak_memory_bytes() begin anew where the system can.
 void reset_peak_memory();
 
@@ -46,6 +48,7 @@ struct ModelBench {
   Device device = Device::cpu;
   uint64_t seed = 0;
   bool json = false;
+  bool graph = true;  // on a GPU
 
   CLI::Option* add_to(CLI::App& command, const std::vector<DType>& dtypes);  // returns --model
   Model build_model(const Json& config) const;

@@ -28,10 +28,14 @@ ExitCode bench_infer(const ModelBench& bench) {
   const Model model = bench.build_model(config);
   const Tensor images = bench.images(model);
   Pass pass;
-  const Measured measured = measure(bench, [&] { model.logits(images, pass); });
+  const Measured measured = measure(bench, [&] {
+    const Tensor logits = model.logits(images, pass);
+    if (bench.device != Device::cpu) logits.to(Device::cpu);  // waits for it
+  });
   const auto batch = static_cast<double>(bench.batch);
   const double gflops = 2e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
   const Json row{{"model", bench.source.name()},
+                 {"device", name(bench.device)},
                  {"batch", bench.batch},
                  {"dtype", name(bench.dtype)},
                  {"threads", threads()},
@@ -41,7 +45,7 @@ ExitCode bench_infer(const ModelBench& bench) {
                  {"gflops", gflops},
                  {"gemm_peak_gflops", measured.gemm_peak_gflops},
                  {"share_of_peak", gflops / measured.gemm_peak_gflops},
-                 {"peak_memory_bytes", peak_memory_bytes()}};
+                 {"peak_memory_bytes", peak_memory_bytes(bench.device)}};
   if (bench.json)
     print_json(row);
   else

@@ -22,6 +22,7 @@ struct Options : ModelBench {
   TrainConfig train;
   std::vector<std::string> presets;
   bool profile = false, all = false;
+  Precision precision = Precision::f32;
 };
 
 constexpr Column columns[] = {
@@ -80,7 +81,9 @@ Json describe(const Options& options, const std::string& model, const Json& conf
               const Profile& profile) {
   const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
   const double gflops = 6e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
+  const auto per_step = [&](double seconds) { return steps > 0 ? Json(seconds / steps) : Json(); };
   Json row{{"model", model},
+           {"device", name(options.device)},
            {"batch", options.batch},
            {"micro_batch", options.train.micro_batch},
            {"dtype", name(options.dtype)},
@@ -88,32 +91,35 @@ Json describe(const Options& options, const std::string& model, const Json& conf
            {"images_per_second", batch / measured.seconds},
            {"step_seconds", measured.seconds},
            {"best_step_seconds", measured.best_seconds},
-           {"forward_seconds", profile.forward() / steps},
-           {"backward_seconds", profile.backward() / steps},
-           {"optimizer_seconds", profile.rest() / steps},
+           {"forward_seconds", per_step(profile.forward())},
+           {"backward_seconds", per_step(profile.backward())},
+           {"optimizer_seconds", per_step(profile.rest())},
            {"gflops", gflops},
            {"gemm_peak_gflops", measured.gemm_peak_gflops},
            {"share_of_peak", gflops / measured.gemm_peak_gflops},
-           {"peak_memory_bytes", peak_memory_bytes()}};
+           {"peak_memory_bytes", peak_memory_bytes(options.device)}};
   if (options.profile) row["operations"] = table_of(profile);
   return row;
 }
 
 // The numbers of the model `name`, of this config. Only a classifier's labels are smoothed.
 Json measure_training(const Options& options, const std::string& name, const Json& config) {
+  check(!options.profile || options.device == Device::cpu,
+        "bench: --profile times what the host does; on a GPU use nsys or ncu");
   reset_peak_memory();
   Model model = options.build_model(config);
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
   TrainStep train(model, *optimizer,
                   {options.train.micro_batch, options.train.clip,
-                   task_of(config) == Task::classify ? options.train.smoothing : 0});
+                   task_of(config) == Task::classify ? options.train.smoothing : 0,
+                   options.graph && task_of(config) == Task::classify, options.precision});
   const Tensor images = options.images(model), labels = options.labels(model);
   Pass pass{.training = true, .random = Random(options.seed)};
   const auto step = [&] { train({images, labels}, options.train.optimizer.lr, pass); };
 
   const Measured measured = measure(options, step);
-  Profile profile;
-  for (int64_t i = 0; i < std::min<int64_t>(options.steps, 5); ++i) {
+  Profile profile;  // of the host's clock: a GPU's kernels run on after the call
+  for (int64_t i = 0; options.device == Device::cpu && i < std::min<int64_t>(options.steps, 5); ++i) {
     profile.start();
     step();
     profile.stop();
@@ -184,6 +190,7 @@ void add_bench_train(CLI::App& bench) {
       ->check(non_negative())
       ->capture_default_str()
       ->type_name("N");
+  add_precision(command, options->precision);
   command.add_flag("--profile", options->profile, "Say where the time goes, operation by operation");
   on_run(command, [options] { return bench_train(*options); });
 }

@@ -22,6 +22,7 @@ struct Options {
   ModelSource model{"", 16, 4};
   int64_t blocks = 2;
   ModelCheckOptions check;
+  Device device = Device::cpu;
   bool json = false;
 };
 
@@ -45,13 +46,13 @@ std::vector<const Op*> select(const std::vector<std::string>& names) {
 }
 
 // Checks every way in which the cases use `op`; the verdict is the worst of them.
-Json check_op(const Op& op, const OpCases& all) {
+Json check_op(const Op& op, const OpCases& all, Device device) {
   Json row{{"op", op.name}, {"forward", op.forward}, {"backward", op.backward}, {"error", nullptr}};
   Json cases = Json::array();
   bool ok = true;
   for (const OpCase& each : all) {
     if (each.op != op.name) continue;
-    const double error = gradient_error(each);
+    const double error = gradient_error(each, device);
     if (row["error"].is_null() || !(error <= row["error"].get<double>())) row["error"] = error;
     ok = ok && error <= each.tolerance;
     cases.push_back({{"variant", each.variant}, {"error", error}, {"tolerance", each.tolerance}});
@@ -76,7 +77,7 @@ ExitCode check_ops(const Options& options) {
   Json rows = Json::array();
   int64_t wrong = 0;
   for (const Op* op : ops) {
-    const Json& row = rows.emplace_back(check_op(*op, cases));
+    const Json& row = rows.emplace_back(check_op(*op, cases, options.device));
     wrong += row["verdict"] != "ok";
     if (!options.json) print_op(row);
   }
@@ -106,7 +107,7 @@ ExitCode check_whole_model(const Options& options) {
   const Json config = shallow(options.model.config(), options.blocks);
   Json rows = Json::array();
   int64_t wrong = 0;
-  for (const ParameterError& each : check_model(config, options.check)) {
+  for (const ParameterError& each : check_model(config, options.check, options.device)) {
     const bool ok = each.error <= model_check_tolerance;
     rows.push_back({{"parameter", each.name},
                     {"elements", each.elements},
@@ -130,6 +131,7 @@ void add_gradcheck(CLI::App& app) {
                   "Prints each op of the catalog with the formulas of its output and gradients, and how\n"
                   "far they are from central differences in double. With --model: every parameter, in\n"
                   "single entries drawn at random and along one direction that moves all of them.\n"
+                  "With --device: the gradients are those of that device; the differences are the CPU's.\n"
                   "Exit code 1 if one is not right.");
   const auto options = std::make_shared<Options>();
   CLI::Option* ops = command.add_option("ops", options->ops, "Only these ops")->type_name("OP");
@@ -142,6 +144,7 @@ void add_gradcheck(CLI::App& app) {
   add_seed(command, options->check.seed);
   for (const char* name : {"--image-size", "--classes", "--blocks", "--entries", "--seed"})
     command.get_option(name)->needs(model);
+  add_device(command, options->device);
   add_threads(command);
   add_json(command, options->json);
   on_run(command,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "engine/autograd/tape.h"
@@ -16,10 +17,11 @@ namespace {
 // The logits of fixed images weighed by a fixed cotangent, as a function of the weights.
 class Weighed {
  public:
-  Weighed(const Model& model, int64_t batch, uint64_t seed)
+  Weighed(const Model& model, int64_t batch, uint64_t seed, Device device = Device::cpu)
       : model_(model),
-        images_(random_tensor({batch, model.in_channels(), model.image_size(), model.image_size()}, seed)),
-        cotangent_(random_tensor(logits().shape(), seed + 1)) {}
+        images_(random_tensor({batch, model.in_channels(), model.image_size(), model.image_size()}, seed)
+                    .to(device)),
+        cotangent_(random_tensor(logits().shape(), seed + 1).to(device)) {}
 
   double value() const {
     const Tensor y = logits();
@@ -91,9 +93,9 @@ std::vector<double> random_direction(size_t entries, Random& random) {
 }
 
 // `floor` stands in for the size of a gradient that is zero but for rounding.
-double error_of(const Weighed& weighed, const Tensor& x, int64_t entries, double floor, Random random) {
+double error_of(const Weighed& weighed, const Tensor& x, const std::vector<double>& gradient, int64_t entries,
+                double floor, Random random) {
   const auto n = static_cast<size_t>(x.elements());
-  const std::vector<double> gradient = x.grad().defined() ? x.grad().values() : std::vector<double>(n);
   const std::vector<double> all = random_direction(n, random);
   const double along = std::inner_product(all.begin(), all.end(), gradient.begin(), 0.0);
   double worst = error_along(weighed, x, all, along, std::max(root_mean_square(gradient), floor));
@@ -106,25 +108,41 @@ double error_of(const Weighed& weighed, const Tensor& x, int64_t entries, double
   return worst;
 }
 
+using GradientValues = std::map<std::string, std::vector<double>>;
+
+// Of a copy of the model on the device, by the parameters' names; zeros where none came.
+GradientValues gradients_on(Device device, const Model& model, const Json& config, int64_t batch,
+                            uint64_t seed) {
+  const Model copy = build(config, {.dtype = DType::f64, .device = device});
+  copy.parameters.load(model.parameters.state(), "gradcheck");
+  Weighed(copy, batch, seed, device).backward();
+  GradientValues gradients;
+  for (const Parameter& p : copy.parameters) {
+    const Tensor gradient = p.value.grad();
+    gradients[p.name] =
+        gradient.defined() ? gradient.values() : std::vector<double>(static_cast<size_t>(p.value.elements()));
+  }
+  return gradients;
+}
+
 }  // namespace
 
-std::vector<ParameterError> check_model(const Json& config, const ModelCheckOptions& options) {
+std::vector<ParameterError> check_model(const Json& config, const ModelCheckOptions& options, Device device) {
   const Model model = build(config, {.seed = options.seed, .dtype = DType::f64});
   Random random = Random(options.seed).split(1);
   for (const Parameter& parameter : model.parameters)
     for (int64_t i = 0; i < parameter.value.elements(); ++i)
       parameter.value.data<double>()[i] += 0.05 * random.normal();
   const Weighed weighed(model, options.batch, options.seed + 2);
-  weighed.backward();
+  const GradientValues gradients = gradients_on(device, model, config, options.batch, options.seed + 2);
   double all = 0;
-  for (const Parameter& parameter : model.parameters)
-    if (parameter.value.grad().defined()) all = std::max(all, largest(parameter.value.grad().values()));
+  for (const auto& [name, gradient] : gradients) all = std::max(all, largest(gradient));
   std::vector<ParameterError> errors;
   for (const Parameter& parameter : model.parameters)
     if (parameter.trainable)
-      errors.push_back(
-          {parameter.name, parameter.value.elements(),
-           error_of(weighed, parameter.value, options.entries, 1e-5 * all, random.split(errors.size()))});
+      errors.push_back({parameter.name, parameter.value.elements(),
+                        error_of(weighed, parameter.value, gradients.at(parameter.name), options.entries,
+                                 1e-5 * all, random.split(errors.size()))});
   return errors;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/device.h"
 #include "engine/io/json.h"
 
 namespace tessera {
@@ -23,9 +24,10 @@ struct ParameterError {
 
 // Checks the gradients of a whole model in double: of the logits of random images, weighed by a random
 // cotangent, for every parameter, in single entries and along one random direction that moves all entries.
-// The weights are moved away from their initial values, where some gradients vanish; drop path and dropout
-// rest.
-std::vector<ParameterError> check_model(const Json& config, const ModelCheckOptions& options);
+// The gradients are those of the device, the differences the CPU's. The weights are moved away from their
+// initial values, where some gradients vanish; drop path and dropout rest.
+std::vector<ParameterError> check_model(const Json& config, const ModelCheckOptions& options,
+                                        Device device = Device::cpu);
 
 // What an error may be. Rounding and the differences' own error stay below it by two orders of magnitude.
 inline constexpr double model_check_tolerance = 1e-6;

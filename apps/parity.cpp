@@ -16,6 +16,7 @@ namespace {
 struct Options {
   std::vector<std::string> files;
   DType dtype = DType::f32;
+  Device device = Device::cpu;
   double tolerance = 0;  // 0: the type's own
   bool json = false;
 };
@@ -29,10 +30,10 @@ constexpr Column columns[] = {
 };
 
 // Compares one file. Whatever is wrong with the file itself is the row's message.
-Json compare(const std::string& file, DType dtype, double tolerance) {
+Json compare(const std::string& file, const Options& options, double tolerance) {
   Json row{{"file", file}};
   try {
-    const Parity parity = check_fixture(file, dtype);
+    const Parity parity = check_fixture(file, options.dtype, options.device);
     const bool agrees = parity.error <= tolerance;  // false for NaN
     row.update({{"compared", parity.compared},
                 {"error", parity.error},
@@ -54,7 +55,7 @@ ExitCode run_parity(const Options& options) {
   Json rows = Json::array();
   ExitCode code = ExitCode::done;
   for (const std::string& file : options.files) {
-    const Json& row = rows.emplace_back(compare(file, options.dtype, tolerance));
+    const Json& row = rows.emplace_back(compare(file, options, tolerance));
     if (row.contains("message")) {
       fmt::print(stderr, "tessera: {}\n", row["message"].get<std::string>());
       code = ExitCode::bad_usage;
@@ -82,6 +83,7 @@ void add_parity(CLI::App& app) {
   command.add_option("--tolerance", options->tolerance, "Default: 1e-4 in f32, 1e-6 in f64")
       ->check(positive())
       ->type_name("T");
+  add_device(command, options->device);
   add_threads(command);
   add_json(command, options->json);
   on_run(command, [options] { return run_parity(*options); });

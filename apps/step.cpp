@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/device_step.h"
 #include "apps/number_watch.h"
 #include "engine/autograd/tape.h"
+#include "engine/core/replay.h"
+#include "engine/ops/correct.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/clip.h"
 #include "engine/optim/sgd.h"
@@ -20,9 +23,6 @@ bool norms_by_batch(const Parameters& parameters) {
   return std::any_of(parameters.begin(), parameters.end(),
                      [](const Parameter& p) { return p.name.ends_with("running_mean"); });
 }
-
-// A gradient whose square is no float any more would make AdamW's second moment infinite for good.
-constexpr double largest_norm = 1e18;
 
 std::string text_of(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.3g}", x); }  // no "-nan"
 
@@ -59,30 +59,51 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const P
 
 TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options)
     : model_(model), optimizer_(optimizer), options_(options) {
+  const Device device = optimizer.parameters().front().device();
+  allow_tf32(options.precision == Precision::tf32);
+  if (device != Device::cpu || options.precision == Precision::bf16) {
+    options_.micro_batch = 0;
+    options_.graph = options.graph && device != Device::cpu;
+    on_device_ = std::make_unique<DeviceStep>(model, optimizer, options_);
+  }
   if (!norms_by_batch(model.parameters)) return;
   options_.micro_batch = 0;
   for (const Parameter& p : model.parameters)
     if (!p.trainable) statistics_.emplace_back(p.value, p.value.clone());
 }
 
+TrainStep::~TrainStep() = default;
+
+StepBatch StepBatch::to(Device device) const {
+  return {images.to(device), targets.to(device), other_labels.defined() ? other_labels.to(device) : Tensor(),
+          lam};
+}
+
 StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
   const Pass before = pass;
   keep_statistics();
+  StepResult result = on_device_ ? (*on_device_)(batch, lr, pass) : on_cpu(batch, lr, pass);
+  if (!result.trouble) return result;
+  *result.trouble = std::isfinite(result.loss) ? "the gradient's norm is " + text_of(result.gradient_norm)
+                                               : "the loss is " + text_of(result.loss);
+  *result.trouble += "; " + diagnose(batch.to(optimizer_.parameters().front().device()), before);
+  restore_statistics();
+  return result;
+}
+
+StepResult TrainStep::on_cpu(const StepBatch& batch, double lr, Pass& pass) {
   StepResult result = gradients(batch, pass, nullptr);
   if (std::isfinite(result.loss)) {
     const std::vector<Tensor>& parameters = optimizer_.parameters();
     result.gradient_norm =
         options_.clip > 0 ? clip_by_norm(parameters, options_.clip) : gradient_norm(parameters);
-    if (std::isfinite(result.gradient_norm) && (options_.clip > 0 || result.gradient_norm < largest_norm)) {
+    if (std::isfinite(result.gradient_norm) &&
+        (options_.clip > 0 || result.gradient_norm < largest_gradient_norm)) {
       optimizer_.step(lr);
       return result;
     }
-    result.trouble = "the gradient's norm is " + text_of(result.gradient_norm);
-  } else {
-    result.trouble = "the loss is " + text_of(result.loss);
   }
-  *result.trouble += "; " + diagnose(batch, before);
-  restore_statistics();
+  result.trouble = "";
   return result;
 }
 
@@ -97,7 +118,8 @@ StepResult TrainStep::gradients(const StepBatch& batch, Pass& pass, NumberWatch*
     const auto [loss, logits] =
         model_.training_loss(inputs, {.smoothing = options_.smoothing, .rows = rows}, pass);
     result.loss += loss.item();
-    if (logits.rank() == 2) result.correct += count_correct(logits, inputs.at("target"));
+    if (logits.rank() == 2)
+      result.correct += static_cast<int64_t>(count_correct(logits.detach(), inputs.at("target")).item());
     if (!std::isfinite(result.loss)) break;
     if (watch) watch->follow(tape, loss);
     tape.backward(loss);
@@ -120,17 +142,6 @@ void TrainStep::keep_statistics() const {
 
 void TrainStep::restore_statistics() const {
   for (const auto& [value, kept] : statistics_) value.copy_from(kept);
-}
-
-int64_t count_correct(const Tensor& logits, const Tensor& labels) {
-  const Tensor x = logits.to(Device::cpu).to(DType::f32), y = labels.to(Device::cpu);
-  const int64_t classes = x.dim(1);
-  int64_t correct = 0;
-  for (int64_t i = 0; i < x.dim(0); ++i) {
-    const float* row = x.data<float>() + i * classes;
-    correct += std::max_element(row, row + classes) - row == y.data<int64_t>()[i];
-  }
-  return correct;
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/config.h"
+#include "apps/precision.h"
 #include "engine/nn/pass.h"
 #include "engine/optim/optimizer.h"
 #include "models/model.h"
@@ -23,7 +24,12 @@ struct StepOptions {
   int64_t micro_batch = 64;
   double clip = 0;       // the largest norm of the whole gradient; 0: any
   double smoothing = 0;  // of the labels
+  bool graph = true;     // on a GPU: record a step once, then replay it
+  Precision precision = Precision::f32;
 };
+
+// A gradient whose square is no float any more would make AdamW's second moment infinite for good.
+inline constexpr double largest_gradient_norm = 1e18;
 
 // What a step learns from.
 struct StepBatch {
@@ -31,6 +37,8 @@ struct StepBatch {
   Tensor targets;         // the labels, i64 [B], or a segmenter's masks
   Tensor other_labels{};  // of the pictures mixed in, i64 [B]; undefined: none are
   double lam = 1;         // the share of `targets` where there are
+
+  StepBatch to(Device device) const;
 };
 
 struct StepResult {
@@ -46,9 +54,12 @@ struct StepResult {
 // One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
 // their gradients added up; clip; the optimizer's step. The micro-batches are cut by their size alone, so the
 // bits do not depend on the thread count. Model and optimizer must outlive it.
+class DeviceStep;
+
 class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);
+  ~TrainStep();
 
   // Where loss or gradient is not finite, or so large that its square
   // is not, no weight, moment or statistic changes, and `trouble` says why.
@@ -62,13 +73,13 @@ class TrainStep {
   void keep_statistics() const;
   void restore_statistics() const;
 
+  StepResult on_cpu(const StepBatch& batch, double lr, Pass& pass);
+
   Model& model_;
   Optimizer& optimizer_;
   StepOptions options_;
+  std::unique_ptr<DeviceStep> on_device_;              // where the parameters are on a GPU
   std::vector<std::pair<Tensor, Tensor>> statistics_;  // of batch norms, and what they were before the step
 };
-
-// How many rows of logits [B, K] have their largest value, the first of equals, at their label.
-int64_t count_correct(const Tensor& logits, const Tensor& labels);
 
 }  // namespace tessera

@@ -28,7 +28,7 @@ struct Options {
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
   StopAfter stop;
-  Device device = Device::cpu;
+  Computing computing;
 
   bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
 };
@@ -154,7 +154,7 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, c
   folder.event(event, {{"epoch", trainer.position().epoch},
                        {"step", trainer.position().step},
                        {"threads", threads()},
-                       {"device", name(options.device)}});
+                       {"device", name(options.computing.device)}});
   try {
     const Ending ending = trainer.run(folder, options.stop);
     folder.event(ending == Ending::finished ? "finished" : "stopped",
@@ -182,7 +182,7 @@ ExitCode start(const Options& options) {
   config.data.image_size = dataset.image_shape[1];
   TrainConfig shown = config;
   config.model = resolve_model(config.model, dataset);
-  Trainer trainer(config, dataset, options.device);
+  Trainer trainer(config, dataset, options.computing);
   RunFolder folder = RunFolder::create(out, to_json(config));
   introduce(trainer, shown, dataset, folder);
   return train(trainer, config, folder, options, "start");
@@ -203,7 +203,7 @@ ExitCode resume(const Options& options) {
   const Dataset dataset = open_data(config.data, task_of(config.model));
   config.model = resolve_model(config.model, dataset);
   if (fs::exists(folder.state())) config.init = {};  // the state holds the weights; the file may be gone
-  Trainer trainer(config, dataset, options.device);
+  Trainer trainer(config, dataset, options.computing);
   if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
   if (trainer.finished()) {
     fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
@@ -247,7 +247,10 @@ void add_options(CLI::App& command, Options& o) {
   command
       .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
       ->type_name("N");
-  add_device(command, o.device);
+  add_device(command, o.computing.device);
+  add_precision(command, o.computing.precision);
+  command.add_flag("!--no-graph", o.computing.graph,
+                   "On a GPU: launch every kernel of a step, do not replay a recorded one");
   add_threads(command);
 }
 

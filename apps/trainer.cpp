@@ -78,14 +78,16 @@ double since(std::chrono::steady_clock::time_point then) {
 
 }  // namespace
 
-Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, Device device)
+Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing)
     : config_(config),
       task_(task_of(config.model)),
       facts_(config.data, dataset),
-      device_(device),
-      model_(initial_model(config, device)),
+      device_(computing.device),
+      model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
-      step_(model_, *optimizer_, {config.micro_batch, config.clip, config.smoothing}),
+      step_(model_, *optimizer_,
+            {config.micro_batch, config.clip, config.smoothing, computing.graph && task_ == Task::classify,
+             computing.precision}),
       train_(dataset.train, Pipeline::training(dataset, config.augment), loader_options(config)),
       validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
@@ -137,18 +139,15 @@ bool Trainer::train_epoch(RunFolder& folder) {
   return true;
 }
 
-StepBatch Trainer::on_device(const Batch& batch) const {
-  StepBatch moved{batch.images.to(device_), targets_of(batch, task_).to(device_)};
-  if (batch.other_labels.defined()) moved.other_labels = batch.other_labels.to(device_);
-  moved.lam = batch.lam;
-  return moved;
+StepBatch Trainer::step_batch(const Batch& batch) const {
+  return {batch.images, targets_of(batch, task_), batch.other_labels, batch.lam};
 }
 
 void Trainer::train_step(RunFolder& folder, const Batch& batch) {
   const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
   const double lr = schedule_.lr(k);
   Pass pass{.training = true, .random = Random(at_.random)};
-  const StepResult result = step_(on_device(batch), lr, pass);
+  const StepResult result = step_(step_batch(batch), lr, pass);
   at_.add(result, images, lr);
   at_.random = pass.random.state();
   if (result.trouble)

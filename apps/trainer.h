@@ -7,6 +7,7 @@
 #include "apps/checkpoint.h"
 #include "apps/config.h"
 #include "apps/evaluate.h"
+#include "apps/precision.h"
 #include "apps/progress.h"
 #include "apps/run_folder.h"
 #include "apps/train_state.h"
@@ -21,6 +22,13 @@ struct StopAfter {
   double seconds = 0;
 };
 
+// What a run is computed by; the config does not hold it.
+struct Computing {
+  Device device = Device::cpu;
+  bool graph = true;  // on a GPU: replay a recorded step
+  Precision precision = Precision::f32;
+};
+
 enum class Ending { finished, interrupted, stopped };
 
 // A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
@@ -29,7 +37,7 @@ enum class Ending { finished, interrupted, stopped };
 class Trainer {
  public:
   // Builds all that can fail before a folder is made. `config.model` is the model's whole config.
-  Trainer(const TrainConfig& config, const Dataset& dataset, Device device);
+  Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing);
   ~Trainer();
 
   // Goes back to the folder's saved state; false, and the run begins anew, if it has none yet.
@@ -60,7 +68,7 @@ class Trainer {
 
   bool train_epoch(RunFolder& folder);   // false where it was broken off
   bool finish_epoch(RunFolder& folder);  // likewise
-  StepBatch on_device(const Batch& batch) const;
+  StepBatch step_batch(const Batch& batch) const;
   void train_step(RunFolder& folder, const Batch& batch);
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);

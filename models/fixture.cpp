@@ -41,22 +41,27 @@ void collect_gradients(const Parameters& parameters, Tensors& computed) {
   }
 }
 
-// The file's inputs: what is neither a parameter nor computed from them. Floating ones in `dtype`.
-Tensors inputs_of(const Tensors& stored, DType dtype) {
+// How a fixture is computed.
+struct By {
+  DType dtype;
+  Device device;
+};
+
+// The file's inputs: what is neither a parameter nor computed from them. Floating ones in the type asked for.
+Tensors inputs_of(const Tensors& stored, By by) {
   Tensors inputs;
   for (const auto& [name, tensor] : stored)
     if (!name.starts_with(parameter_prefix) && !name.starts_with("grad") && !name.starts_with(after_prefix))
-      inputs[name] = is_float(tensor.dtype()) ? tensor.to(dtype) : tensor;
+      inputs[name] = (is_float(tensor.dtype()) ? tensor.to(by.dtype) : tensor).to(by.device);
   return inputs;
 }
 
 // A model's outputs and the gradients of its parameters and its input; in training, the buffers of after the
 // step.
-Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, DType dtype,
-                  bool training) {
-  const Model model = build(config, {.dtype = dtype});
+Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, By by, bool training) {
+  const Model model = build(config, {.dtype = by.dtype, .device = by.device});
   model.parameters.load(parameters_of(stored), path);
-  Tensors inputs = inputs_of(stored, dtype);
+  Tensors inputs = inputs_of(stored, by);
   const Tensor input = needed(inputs, "input", path).clone().require_grad();
   inputs["input"] = input;
   Tape tape;
@@ -72,16 +77,16 @@ Tensors run_model(const Json& config, const Tensors& stored, const std::string& 
 }
 
 // A part's outputs, and its gradients where one output is weighed by the file's `grad_output`.
-Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, DType dtype) {
-  const Part part = build_part(config, dtype);
+Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, By by) {
+  const Part part = build_part(config, by.dtype, by.device);
   part.parameters.load(parameters_of(stored), path);
-  Tensors inputs = inputs_of(stored, dtype);
+  Tensors inputs = inputs_of(stored, by);
   Tensor input;
   if (inputs.contains("input")) input = inputs["input"] = inputs["input"].clone().require_grad();
   Tape tape;
   Tensors computed = part.outputs(inputs);
   if (part.weighed.empty()) return computed;
-  tape.backward(computed.at(part.weighed), needed(stored, "grad_output", path).to(dtype));
+  tape.backward(computed.at(part.weighed), needed(stored, "grad_output", path).to(by.dtype).to(by.device));
   if (input.defined()) computed["grad_input"] = input.grad();
   collect_gradients(part.parameters, computed);
   return computed;
@@ -139,7 +144,7 @@ void check_complete(const Tensors& computed, const Tensors& stored, const std::s
 
 }  // namespace
 
-Parity check_fixture(const std::string& path, DType dtype) {
+Parity check_fixture(const std::string& path, DType dtype, Device device) {
   check(dtype == DType::f32 || dtype == DType::f64, "parity: runs in f32 or f64, not ", dtype);
   const TensorFile file = read_safetensors(path);
   const auto text = file.metadata.find("config");
@@ -150,8 +155,8 @@ Parity check_fixture(const std::string& path, DType dtype) {
   check(!training || mode->second == "train", path, ": unknown mode '", training ? mode->second : "", "'");
   const Tensors stored(file.tensors.begin(), file.tensors.end());
   const bool is_part = config.is_object() && config.contains("part");
-  const Tensors computed =
-      is_part ? run_part(config, stored, path, dtype) : run_model(config, stored, path, dtype, training);
+  const Tensors computed = is_part ? run_part(config, stored, path, {dtype, device})
+                                   : run_model(config, stored, path, {dtype, device}, training);
   check_complete(computed, stored, path);
   return compare(computed, stored, dtype, path);
 }

@@ -15,9 +15,10 @@ namespace {
 
 constexpr uint64_t cotangent_seed = 0x7e55e7a;
 
-std::vector<Tensor> leaves(const OpCase& op_case, DType dtype) {
+std::vector<Tensor> leaves(const OpCase& op_case, DType dtype, Device device = Device::cpu) {
   std::vector<Tensor> inputs;
-  for (const Tensor& input : op_case.inputs) inputs.push_back(input.to(dtype).clone().require_grad());
+  for (const Tensor& input : op_case.inputs)
+    inputs.push_back(input.to(dtype).to(device).clone().require_grad());
   return inputs;
 }
 
@@ -25,7 +26,7 @@ Tensor backward(const OpCase::Function& function, const std::vector<Tensor>& inp
   Tape tape;
   const Tensor y = function(inputs);
   if (y.is_leaf() || y.place().tape == 0) fail("nothing was recorded");
-  tape.backward(y, random_tensor(y.shape(), cotangent_seed).to(y.dtype()));
+  tape.backward(y, random_tensor(y.shape(), cotangent_seed).to(y.dtype()).to(y.device()));
   return y.detach();
 }
 
@@ -57,8 +58,15 @@ Tensor numeric_gradient(const OpCase& op_case, std::vector<Tensor>& inputs, size
   return gradient;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
+bool same_bits(const Tensor& x, const Tensor& y) {
+  const Tensor a = x.to(Device::cpu), b = y.to(Device::cpu);
   return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+bool same_bits(const Run& a, const Run& b) {
+  bool same = same_bits(a.output, b.output);
+  for (size_t i = 0; i < a.gradients.size(); ++i) same = same && same_bits(a.gradients[i], b.gradients[i]);
+  return same;
 }
 
 class Poisoned {
@@ -102,10 +110,14 @@ void check_accumulation(const OpCase& op_case, const Run& once, Failures& failur
   }
 }
 
+OpCase rounded_to_bf16(OpCase op_case) {
+  for (Tensor& input : op_case.inputs) input = input.to(DType::bf16).to(DType::f64);
+  return op_case;
+}
+
 void check_types(const OpCase& op_case, const Run& reference, Failures& failures) {
   compare(run_case(op_case, op_case.function, DType::f32), reference, op_case.f32_tolerance, "f32", failures);
-  OpCase rounded = op_case;
-  for (Tensor& input : rounded.inputs) input = input.to(DType::bf16).to(DType::f64);
+  const OpCase rounded = rounded_to_bf16(op_case);
   compare(run_case(rounded, op_case.function, DType::bf16), run_case(rounded, op_case.function, DType::f64),
           op_case.bf16_tolerance, "bf16", failures);
 }
@@ -114,10 +126,7 @@ void check_threads(const OpCase& op_case, Failures& failures) {
   const Run many = run_case(op_case, op_case.function, DType::f32);
   tbb::task_arena alone(1);
   const Run one = alone.execute([&] { return run_case(op_case, op_case.function, DType::f32); });
-  bool same = same_bits(one.output, many.output);
-  for (size_t i = 0; i < one.gradients.size(); ++i)
-    same = same && same_bits(one.gradients[i], many.gradients[i]);
-  if (!same) failures.push_back("one thread and many give different bits");
+  if (!same_bits(one, many)) failures.push_back("one thread and many give different bits");
 }
 
 }  // namespace
@@ -136,16 +145,33 @@ double relative_error(const Tensor& a, const Tensor& b) {
   return difference == 0 ? 0 : difference / std::max(size, std::numeric_limits<double>::min());
 }
 
-Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype) {
-  const std::vector<Tensor> inputs = leaves(op_case, dtype);
+Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype, Device device) {
+  const std::vector<Tensor> inputs = leaves(op_case, dtype, device);
   Run run{backward(function, inputs), {}};
   for (const Tensor& input : inputs)
-    run.gradients.push_back(input.grad().defined() ? input.grad() : Tensor::zeros(input.shape(), dtype));
+    run.gradients.push_back(input.grad().defined() ? input.grad()
+                                                   : Tensor::zeros(input.shape(), dtype, device));
   return run;
 }
 
-double gradient_error(const OpCase& op_case) {
-  const Run run = run_case(op_case, op_case.function, DType::f64);
+std::vector<std::string> check_case_on(const OpCase& op_case, Device device) {
+  Failures failures;
+  const auto on_device = [&](const OpCase& c, DType dtype) { return run_case(c, c.function, dtype, device); };
+  const Run reference = run_case(op_case, op_case.function, DType::f64);
+  const std::string where = " on " + std::string(name(device));
+  compare(on_device(op_case, DType::f64), reference, 1e-12, "f64" + where, failures);
+  const Run single = on_device(op_case, DType::f32);
+  compare(single, reference, op_case.f32_tolerance, "f32" + where, failures);
+  const OpCase rounded = rounded_to_bf16(op_case);
+  compare(on_device(rounded, DType::bf16), run_case(rounded, op_case.function, DType::f64),
+          op_case.bf16_tolerance, "bf16" + where, failures);
+  if (!same_bits(single, on_device(op_case, DType::f32)))
+    failures.push_back("a repeat" + where + " gives different bits");
+  return failures;
+}
+
+double gradient_error(const OpCase& op_case, Device device) {
+  const Run run = run_case(op_case, op_case.function, DType::f64, device);
   const Tensor cotangent = random_tensor(run.output.shape(), cotangent_seed);
   std::vector<Tensor> inputs;
   for (const Tensor& input : op_case.inputs) inputs.push_back(input.clone());

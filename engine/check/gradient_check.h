@@ -17,17 +17,22 @@ struct Run {
   std::vector<Tensor> gradients;
 };
 
-// Runs `function` on copies of the case's inputs, converted to `dtype`.
-Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype);
+// Runs `function` on copies of the case's inputs, converted to `dtype`, on the device.
+Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype,
+             Device device = Device::cpu);
 
-// The largest relative error, over the inputs, of the gradients in double against central differences of
+// The largest relative error, over the inputs, of the gradients in double on the device against central differences of
 // fourth order of the function weighed by a random cotangent (a plain sum would hide errors: a softmax's
 // sum is constant).
-double gradient_error(const OpCase& op_case);
+double gradient_error(const OpCase& op_case, Device device = Device::cpu);
 
 // Everything that a case is checked for; each failure is a sentence, none is success:
 // the gradient; that gradients add to what is there and write all they should (buffers are poisoned with
 // NaN); f32 and bf16 against f64; the plain twin in value and gradient; one thread against many, bit by bit.
 std::vector<std::string> check_case(const OpCase& op_case);
+
+// The case on another device against f64 on the CPU, value and gradients: in f64 (within 1e-12), f32 and
+// bf16; and that a repeat gives the same bits.
+std::vector<std::string> check_case_on(const OpCase& op_case, Device device);
 
 }  // namespace tessera

@@ -50,6 +50,11 @@ OpCases attention_cases();
 // All of them, in the catalog's order.
 OpCases all_cases();
 
+// x where `like` lies, in its type if x is floating: for what a case captures.
+inline Tensor beside(const Tensor& x, const Tensor& like) {
+  return (is_float(x.dtype()) ? x.to(like.dtype()) : x).to(like.device());
+}
+
 // Standard normal f64 values, the same for the same seed.
 Tensor random_tensor(const Shape& shape, uint64_t seed);
 // The same, each moved away from zero by `gap`: for functions with a kink there.

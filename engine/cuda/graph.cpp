@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "engine/core/error.h"
+#include "engine/cuda/blas.h"
 #include "engine/cuda/stream.h"
 
 namespace tessera {
@@ -108,11 +109,11 @@ class Capture {
 
 }  // namespace
 
-Graph::Graph(const std::function<void()>& run)
+Graph::Graph(const std::function<void()>& work)
     : blocks_(Device::cuda), key_places_(Device::cuda, most_keys * sizeof(uint64_t)) {
   side_stream();  // made outside the capture
   Capture capture(this, blocks_);
-  run();
+  work();
   graph_ = capture.end();
 }
 
@@ -122,7 +123,7 @@ Graph::~Graph() {
   for (const Storage* table : tables_) delete table;
 }
 
-void Graph::replay(std::span<const uint64_t> keys, const std::function<void()>& refresh) {
+void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& refresh) {
   check(keys.size() == keys_.size(), "graph: ", keys.size(), " keys for a step that draws by ", keys_.size());
   if (!keys.empty()) upload(key_places_.data(), keys.data(), keys.size_bytes());
   struct Refreshing {
@@ -138,6 +139,12 @@ void Graph::replay(std::span<const uint64_t> keys, const std::function<void()>& 
         " tables were refreshed");
   expect(cudaGraphLaunch(graph_, stream()), "graph");
 }
+
+std::unique_ptr<Replay> record_on_cuda(const std::function<void()>& work) {
+  return std::make_unique<Graph>(work);
+}
+
+void allow_tf32_on_cuda(bool allowed) { set_tf32(allowed); }
 
 bool Graph::capturing() { return captured != nullptr; }
 bool Graph::refreshing() { return refreshed != nullptr; }
@@ -164,9 +171,9 @@ void upload(void* to, const void* from, size_t bytes) {
   buffers.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-TableMemory::TableMemory(const void* values, size_t bytes)
-    : storage_(nullptr), owned_(!captured && !refreshed) {
-  if (refreshed) {
+TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
+    : storage_(nullptr), owned_(numbers == Numbers::constant || (!captured && !refreshed)) {
+  if (refreshed && !owned_) {
     check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
     storage_ = refreshed->tables_[refreshed->next_table_++];
     check(bytes <= storage_->bytes(), "graph: a table of ", bytes, " bytes, captured with ",
@@ -176,10 +183,12 @@ TableMemory::TableMemory(const void* values, size_t bytes)
   }
   const NewBlocks constant;
   storage_ = new Storage(Device::cuda, bytes);
-  if (owned_)
-    upload(storage_->data(), values, bytes);
-  else
+  if (!owned_)
     captured->tables_.push_back(storage_);
+  else if (captured)
+    Graph::copy_constant(storage_->data(), values, bytes);
+  else
+    upload(storage_->data(), values, bytes);
 }
 
 TableMemory::~TableMemory() {

@@ -11,6 +11,7 @@
 
 #include "engine/core/device.h"
 #include "engine/core/pool.h"
+#include "engine/core/replay.h"
 #include "engine/core/storage.h"
 
 namespace tessera {
@@ -23,30 +24,24 @@ struct DrawKey {
   TESSERA_HD uint64_t operator()() const { return place ? *place : value; }
 };
 
-// What run() did on the stream while it was captured; nothing of it has run yet. The graph owns all memory
+// What `work` did on the stream while it was captured; nothing of it has run yet. The graph owns all memory
 // that was taken meanwhile. A tensor made of host numbers (Tensor::to(cuda)) becomes a constant of the graph;
 // what changes from step to step is told by DrawKey and Table. Fails where the step cannot be captured, as
 // where it reads a number back.
-class Graph {
+class Graph final : public Replay {
  public:
-  explicit Graph(const std::function<void()>& run);
-  ~Graph();
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
+  explicit Graph(const std::function<void()>& work);
+  ~Graph() override;
 
-  // The keys that kernels were given, each once, in the order of their first use.
-  const std::vector<uint64_t>& keys() const { return keys_; }
-
-  // Runs the step once more. keys: in the places of keys(). refresh() calls again, in the same order, those
-  // functions whose kernels read a Table: its new numbers go to the device, and no kernel runs by it.
-  void replay(std::span<const uint64_t> keys, const std::function<void()>& refresh);
+  const std::vector<uint64_t>& keys() const override { return keys_; }
+  void run(std::span<const uint64_t> keys, const std::function<void()>& refresh) override;
 
   // --- for kernels and copies ---
 
   // Whether a step is being captured: what would read device memory on the host (a check of labels, say) is
   // left out then; the first step, which is not captured, has made it.
   static bool capturing();
-  static bool refreshing();  // whether replay() runs its refresh()
+  static bool refreshing();  // whether run() calls its refresh()
   static DrawKey draw_key(uint64_t key);
   // Puts host numbers in a new block of the graph (NewBlocks), now.
   static void copy_constant(void* to, const void* from, size_t bytes);
@@ -66,10 +61,13 @@ class Graph {
 // the host does not wait for the device unless more than the buffers hold is on its way.
 void upload(void* to, const void* from, size_t bytes);
 
+// Whether the numbers of a table are other ones at each step.
+enum class Numbers : uint8_t { refreshed, constant };
+
 // The memory of a Table.
 class TableMemory {
  public:
-  TableMemory(const void* values, size_t bytes);
+  TableMemory(const void* values, size_t bytes, Numbers numbers);
   ~TableMemory();
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
@@ -81,10 +79,11 @@ class TableMemory {
 };
 
 // Host numbers that a kernel reads in device memory, for this call: in a captured step they are refreshed
-// before each replay.
+// before each replay, unless they are said to be constant.
 template <class T> class Table {
  public:
-  Table(const T* values, int64_t count) : memory_(values, static_cast<size_t>(count) * sizeof(T)) {}
+  Table(const T* values, int64_t count, Numbers numbers = Numbers::refreshed)
+      : memory_(values, static_cast<size_t>(count) * sizeof(T), numbers) {}
   const T* data() const { return static_cast<const T*>(memory_.data()); }
 
  private:

@@ -36,14 +36,18 @@ template <class Item> class Items {
     }
   };
 
-  Items(const Item* items, int64_t count) : Items(items, count, starts(items, count)) {}
+  Items(const Item* items, int64_t count, Numbers numbers = Numbers::refreshed)
+      : Items(items, count, starts(items, count), numbers) {}
 
   View view() const { return {items_.data(), before_.data(), count_, chunks_}; }
   int64_t chunks() const { return chunks_; }
 
  private:
-  Items(const Item* items, int64_t count, const std::vector<int64_t>& before)
-      : count_(count), chunks_(before.back()), items_(items, count), before_(before.data(), count) {}
+  Items(const Item* items, int64_t count, const std::vector<int64_t>& before, Numbers numbers)
+      : count_(count),
+        chunks_(before.back()),
+        items_(items, count, numbers),
+        before_(before.data(), count, numbers) {}
 
   static std::vector<int64_t> starts(const Item* items, int64_t count) {
     std::vector<int64_t> before{0};

@@ -36,6 +36,11 @@ void AdamW::update(double lr, const Tensor& norm) {
   });
 }
 
+void AdamW::uncount() {
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].grad().defined()) --steps_.data<int64_t>()[i];
+}
+
 NamedTensors AdamW::state() const {
   NamedTensors state;
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -15,8 +15,10 @@ double gradient_norm(const std::vector<Tensor>& parameters);
 // the step. Fails unless max_norm > 0.
 double clip_by_norm(const std::vector<Tensor>& parameters, double max_norm);
 
-// The same for a step whose numbers stay on the device: norm [1] f64, on the device of the parameters, takes
-// the norm from before; the gradients are scaled where it is finite and larger than max_norm (0: never).
-void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, const Tensor& norm);
+// The same for a step whose numbers stay on the device: norm [2] f64, on the device of the parameters, takes
+// the norm from before, and that again, or NaN where it is not below `largest`: what Optimizer::step asks.
+// The gradients are scaled where it is finite and larger than max_norm (0: never).
+void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, double largest,
+                    const Tensor& norm);
 
 }  // namespace tessera

@@ -10,14 +10,16 @@ namespace tessera {
 namespace {
 
 // One block: the root of the sum of the parts, each thread's own in their order.
-__global__ void root_of_sum(int64_t count, const double* parts, double* root) {
+__global__ void root_of_sum(int64_t count, const double* parts, double largest, double* norm) {
   double own = 0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
   own = block_sum(own);
-  if (threadIdx.x == 0) *root = sqrt(own);
+  if (threadIdx.x != 0) return;
+  norm[0] = sqrt(own);
+  norm[1] = norm[0] < largest ? norm[0] : nan("");
 }
 
-template <class T> void norm_of(const Items<ClipItem<T>>& items, double* norm) {
+template <class T> void norm_of(const Items<ClipItem<T>>& items, double largest, double* norm) {
   const Scratch<double> parts(std::max<int64_t>(items.chunks(), 1));
   sum_items(
       items,
@@ -26,14 +28,14 @@ template <class T> void norm_of(const Items<ClipItem<T>>& items, double* norm) {
         return x * x;
       },
       parts.data());
-  launch(root_of_sum, Grid{dim3(1)}, items.chunks(), parts.data(), norm);
+  launch(root_of_sum, Grid{dim3(1)}, items.chunks(), parts.data(), largest, norm);
 }
 
 }  // namespace
 
 template <> template <class T> double ClipKernels<Cuda>::squares(const ClipItem<T>* items, int64_t count) {
-  const Scratch<double> norm(1);
-  norm_of(Items<ClipItem<T>>(items, count), norm.data());
+  const Scratch<double> norm(2);
+  norm_of(Items<ClipItem<T>>(items, count), INFINITY, norm.data());
   double root = 0;
   Memory<Cuda>::to_host(&root, norm.data(), sizeof root);
   return root * root;
@@ -50,12 +52,14 @@ void ClipKernels<Cuda>::scale(const ClipItem<T>* items, int64_t count, double fa
 
 template <>
 template <class T>
-void ClipKernels<Cuda>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double* norm) {
+void ClipKernels<Cuda>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest,
+                             double* norm) {
   const Items<ClipItem<T>> all(items, count);
-  norm_of(all, norm);
+  norm_of(all, largest, norm);
   if (max_norm > 0)
     for_items(all, [=] __device__(const ClipItem<T>& item, int64_t i) {
-      if (std::isfinite(*norm) && *norm > max_norm) item.g[i] = T(Wide<T>(item.g[i]) * Wide<T>(max_norm / *norm));
+      if (std::isfinite(*norm) && *norm > max_norm)
+        item.g[i] = T(Wide<T>(item.g[i]) * Wide<T>(max_norm / *norm));
     });
 }
 

@@ -30,6 +30,8 @@ class Optimizer {
   // The same where `norm` [1] f64, the gradient's on the parameters' device, is finite; else the numbers stay
   // as they are, but for the count of steps (clip_on_device). The host does not wait for it.
   void step(double lr, const Tensor& norm);
+  // After a step whose norm was not finite: it counts no more.
+  virtual void uncount() {}
   void zero_grad() const;
 
   // All that a step reads besides parameters and gradients. The tensors share the optimizer's memory.

@@ -113,12 +113,12 @@ void build_token_targets(Fields& fields, Part& part) {
 
 }  // namespace
 
-Part build_part(const Json& config, DType dtype) {
+Part build_part(const Json& config, DType dtype, Device device) {
   Fields fields(config, "part");
   const std::string name = fields.choice(
       "part", {"spatial_prior", "decay", "rope", "resize_pos_embed", "segmentation_scores", "token_targets"});
   Part part;
-  const Scope scope(part.parameters, 0, dtype);
+  const Scope scope(part.parameters, 0, dtype, device);
   if (name == "spatial_prior")
     build_prior(fields, scope, part);
   else if (name == "rope")

@@ -19,6 +19,6 @@ struct Part {
 };
 
 // The part that `config` describes ("part" names it). Fails for an unknown one.
-Part build_part(const Json& config, DType dtype);
+Part build_part(const Json& config, DType dtype, Device device = Device::cpu);
 
 }  // namespace tessera

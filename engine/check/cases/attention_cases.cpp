@@ -54,7 +54,7 @@ Tensor window_mask(int64_t windows, int64_t n) {
   return mask;
 }
 
-ScoreTerms terms_of(const Setting& s, std::span<const Tensor> learned, DType dtype) {
+ScoreTerms terms_of(const Setting& s, std::span<const Tensor> learned, const Tensor& like) {
   size_t next = 0;
   ScoreTerms terms;
   terms.scale = 0.7;
@@ -65,9 +65,9 @@ ScoreTerms terms_of(const Setting& s, std::span<const Tensor> learned, DType dty
   if (s.slopes) {
     terms.slopes = Tensor::empty({s.heads}, DType::f64);
     for (int64_t h = 0; h < s.heads; ++h) terms.slopes.data<double>()[h] = 0.25 * static_cast<double>(h + 1);
-    terms.slopes = terms.slopes.to(dtype);
+    terms.slopes = beside(terms.slopes, like);
   }
-  if (s.windows > 0) terms.mask = window_mask(s.windows, s.tokens).to(dtype);
+  if (s.windows > 0) terms.mask = beside(window_mask(s.windows, s.tokens), like);
   terms.mask_diagonal = s.mask_diagonal;
   terms.grid = s.grid;
   terms.prefix = s.prefix;
@@ -80,17 +80,17 @@ OpCase case_of(const Setting& s) {
   OpCase c{"attention", s.variant, inputs_of(s), nullptr};
   if (s.apart_keys > 0) {
     c.function = [=](std::span<const Tensor> in) {
-      return attention(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0].dtype()));
+      return attention(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0]));
     };
     c.plain = [=](std::span<const Tensor> in) {
-      return attention_plain(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0].dtype()));
+      return attention_plain(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0]));
     };
   } else {
     c.function = [=](std::span<const Tensor> in) {
-      return attention(in[0], s.heads, terms_of(s, in.subspan(1), in[0].dtype()));
+      return attention(in[0], s.heads, terms_of(s, in.subspan(1), in[0]));
     };
     c.plain = [=](std::span<const Tensor> in) {
-      return attention_plain(in[0], s.heads, terms_of(s, in.subspan(1), in[0].dtype()));
+      return attention_plain(in[0], s.heads, terms_of(s, in.subspan(1), in[0]));
     };
   }
   return c;

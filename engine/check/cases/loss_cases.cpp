@@ -12,8 +12,7 @@ using In = std::span<const Tensor>;
 
 // -sum targets * log_softmax(x) / rows, from recorded ops.
 OpCase::Function plain(const Tensor& targets, double rows) {
-  return
-      [=](In in) { return scale(sum(multiply(targets.to(in[0].dtype()), log_softmax(in[0]))), -1 / rows); };
+  return [=](In in) { return scale(sum(multiply(beside(targets, in[0]), log_softmax(in[0]))), -1 / rows); };
 }
 
 }  // namespace
@@ -38,36 +37,36 @@ OpCases loss_cases() {
       {"cross_entropy",
        "labels",
        {x},
-       [=](In in) { return cross_entropy(in[0], a); },
+       [=](In in) { return cross_entropy(in[0], beside(a, in[0])); },
        plain(f64(one_hot), 6)},
       {"cross_entropy",
        "part of a batch",
        {x},
        [=](In in) {
-         return cross_entropy(in[0], a, {0, 24});
+         return cross_entropy(in[0], beside(a, in[0]), {0, 24});
        },
        plain(f64(one_hot), 24)},
       {"cross_entropy",
        "ignored rows",
        {x},
        [=](In in) {
-         return cross_entropy(in[0], holes, {0, 0, 255});
+         return cross_entropy(in[0], beside(holes, in[0]), {0, 0, 255});
        },
        plain(f64(left), 4)},
       {"cross_entropy",
        "mixed and smoothed",
        {x},
-       [=](In in) { return cross_entropy_mixed(in[0], a, b, 0.7, {0.1}); },
+       [=](In in) { return cross_entropy_mixed(in[0], beside(a, in[0]), beside(b, in[0]), 0.7, {0.1}); },
        plain(f64(mixed), 6)},
       {"cross_entropy",
        "soft",
        {x},
-       [=](In in) { return cross_entropy_soft(in[0], soft.to(in[0].dtype())); },
+       [=](In in) { return cross_entropy_soft(in[0], beside(soft, in[0])); },
        plain(soft, 6)},
       {"cross_entropy",
        "soft and smoothed",
        {x},
-       [=](In in) { return cross_entropy_soft(in[0], soft.to(in[0].dtype()), {0.2}); },
+       [=](In in) { return cross_entropy_soft(in[0], beside(soft, in[0]), {0.2}); },
        plain(add_scalar(scale(soft, 0.8), 0.04), 6)},
   };
 }

@@ -91,12 +91,15 @@ OpCases gather_cases() {
       {"gather",
        "matrix of indices",
        {random_tensor({5, 3}, 11)},
-       [few](In in) { return gather(in[0], few); }},
+       [few](In in) { return gather(in[0], beside(few, in[0])); }},
       {"gather",
        "vector, unused rows",
        {random_tensor({7, 2, 2}, 12)},
-       [many](In in) { return gather(in[0], many); }},
-      {"gather", "table of numbers", {random_tensor({4}, 13)}, [few](In in) { return gather(in[0], few); }},
+       [many](In in) { return gather(in[0], beside(many, in[0])); }},
+      {"gather",
+       "table of numbers",
+       {random_tensor({4}, 13)},
+       [few](In in) { return gather(in[0], beside(few, in[0])); }},
   };
 }
 

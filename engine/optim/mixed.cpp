@@ -1,0 +1,50 @@
+#include "engine/optim/mixed.h"
+
+#include "engine/core/dispatch.h"
+#include "engine/optim/mixed_kernels.h"
+
+namespace tessera {
+
+namespace {
+
+template <class Run> void on_device_of(const Tensor& first, const std::vector<MixedItem>& items, Run&& run) {
+  dispatch(first, "mixed", [&]<class Dev, class T>() {
+    if constexpr (std::is_same_v<T, float>)  // the constructor refuses others
+      run.template operator()<Dev>(items.data(), static_cast<int64_t>(items.size()));
+  });
+}
+
+}  // namespace
+
+MixedWeights::MixedWeights(std::vector<std::pair<Tensor, Tensor>> pairs) : pairs_(std::move(pairs)) {
+  check(!pairs_.empty(), "mixed: there are no weights");
+  for (const auto& [wide, narrow] : pairs_)
+    check(wide.is_leaf() && narrow.is_leaf() && wide.dtype() == DType::f32 && narrow.dtype() == DType::bf16 &&
+              wide.shape() == narrow.shape() && wide.device() == narrow.device(),
+          "mixed: ", wide.dtype(), " ", wide.shape(), " on ", wide.device(), " and ", narrow.dtype(), " ",
+          narrow.shape(), " on ", narrow.device(), " are no f32 leaf and its bf16 one");
+}
+
+void MixedWeights::narrow() const {
+  std::vector<MixedItem> items;
+  for (const auto& [wide, narrow] : pairs_)
+    items.push_back({wide.elements(), wide.data<float>(), narrow.data<bf16>()});
+  on_device_of(pairs_.front().first, items,
+               []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::narrow(all, count); });
+}
+
+void MixedWeights::widen_gradients() const {
+  std::vector<MixedItem> items;
+  for (const auto& [wide, narrow] : pairs_) {
+    const Tensor gradient = narrow.grad();
+    Leaf& leaf = *wide.leaf();
+    leaf.stale = !gradient.defined();
+    if (leaf.stale) continue;
+    if (!leaf.grad.defined()) leaf.grad = Tensor::empty(wide.shape(), DType::f32, wide.device());
+    items.push_back({wide.elements(), leaf.grad.data<float>(), gradient.data<bf16>()});
+  }
+  on_device_of(pairs_.front().first, items,
+               []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::widen(all, count); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace tessera {
+
+struct MixedItem {
+  int64_t n;  // elements
+  float* wide;
+  bf16* narrow;
+};
+
+template <class Dev> struct MixedKernels {
+  // narrow = wide, rounded, for all `count` items.
+  static void narrow(const MixedItem* items, int64_t count);
+  // wide = narrow.
+  static void widen(const MixedItem* items, int64_t count);
+};
+
+}  // namespace tessera
