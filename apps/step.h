@@ -17,6 +17,7 @@ namespace tessera {
 // The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
 
+class DeviceStep;
 class NumberWatch;
 
 struct StepOptions {
@@ -54,8 +55,6 @@ struct StepResult {
 // One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
 // their gradients added up; clip; the optimizer's step. The micro-batches are cut by their size alone, so the
 // bits do not depend on the thread count. Model and optimizer must outlive it.
-class DeviceStep;
-
 class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);

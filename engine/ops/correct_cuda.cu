@@ -14,7 +14,7 @@ __global__ void count_rows(int64_t rows, int64_t classes, const T* x, const int6
   for (int64_t i = threadIdx.x; i < rows; i += blockDim.x)
     own += is_largest(x + i * classes, classes, labels[i]);
   own = block_sum(own);
-  if (threadIdx.x == 0) *count = own;
+  if (threadIdx.x == 0) *correct = own;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ template <>
 template <class T>
 void CorrectKernels<Cuda>::count(int64_t rows, int64_t classes, const T* x, const int64_t* labels,
                                  int64_t* correct) {
-  launch(count_rows<T>, Grid{dim3(1), dim3(1024)}, rows, classes, x, labels, correct);
+  launch(count_rows<T>, LaunchGrid{dim3(1), dim3(1024)}, rows, classes, x, labels, correct);
 }
 
 TESSERA_FOR_FLOATS(CorrectKernels<Cuda>::count)

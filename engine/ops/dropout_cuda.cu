@@ -23,6 +23,29 @@ __global__ void drop(int64_t n, float limit, Wide<T> factor, DrawKey key, const 
   }
 }
 
+// A row of blocks for an image, which is drawn once a thread; x may be null.
+template <int V, class T>
+__global__ void drop_images(int64_t images, int64_t width, double p, Wide<T> kept, DrawKey key, const T* x,
+                            const T* f, T* y, bool add) {
+  using W = Wide<T>;
+  for (int64_t image = blockIdx.y; image < images; image += gridDim.y) {
+    const bool keeps = path_kept(image, p, key());
+    for (int64_t j = grid_thread() * V; j < width; j += grid_threads() * V) {
+      const int64_t at = image * width + j;
+      const auto branch = load_pack<V>(f + at), trunk = x ? load_pack<V>(x + at) : branch;
+      auto out = branch;
+      if (add) out = load_pack<V>(y + at);
+#pragma unroll
+      for (int k = 0; k < V; ++k) {
+        W value = x ? W(trunk.at[k]) : W(0);
+        if (keeps) value += kept * W(branch.at[k]);
+        out.at[k] = T(add ? W(out.at[k]) + value : value);
+      }
+      store_pack<V>(y + at, out);
+    }
+  }
+}
+
 }  // namespace
 
 template <>
@@ -37,21 +60,14 @@ template <>
 template <class T>
 void DropoutKernels<Cuda>::drop_path(int64_t images, int64_t width, double p, uint64_t key, const T* x,
                                      const T* f, T* y, bool add) {
-  using W = Wide<T>;
-  const W factor = W(1 / (1 - p));
-  const DrawKey drawn_by = Graph::draw_key(key);
-  if (x)
-    map(
-        images * width, y, add,
-        [=] __device__(int64_t i, W a, W b) {
-          return path_kept(i / width, p, drawn_by()) ? a + factor * b : a;
-        },
-        x, f);
-  else
-    map(
-        images * width, y, add,
-        [=] __device__(int64_t i, W b) { return path_kept(i / width, p, drawn_by()) ? factor * b : W(0); },
-        f);
+  if (images * width == 0) return;
+  constexpr int v = pack_of<T>;
+  const bool packed = width % v == 0 && aligned(f, v) && aligned(y, v) && (!x || aligned(x, v));
+  const int64_t across = (width / (packed ? v : 1) + block_threads - 1) / block_threads;
+  const LaunchGrid grid{dim3(static_cast<unsigned>(std::clamp<int64_t>(across, 1, 1024)),
+                             static_cast<unsigned>(std::min<int64_t>(images, 65535)))};
+  launch(packed ? drop_images<v, T> : drop_images<1, T>, grid, images, width, p, Wide<T>(1 / (1 - p)),
+         Graph::draw_key(key), x, f, y, add);
 }
 
 TESSERA_FOR_FLOATS(DropoutKernels<Cuda>::dropout)

@@ -100,16 +100,18 @@ void ReduceKernels<Cuda>::sum(const Fold& fold, double factor, const T* x, T* y,
   if (fold.width_kept) {
     const int64_t parts = parts_of(rows, outputs / 32, 64), part = (rows + parts - 1) / parts;
     const Scratch<W> scratch(parts * outputs);
-    launch(sum_columns<T>,
-           Grid{dim3(blocks((fold.width + warp - 1) / warp), blocks(parts), blocks(outer)), dim3(warp, 8)},
-           fold, outer, rows, part, x, scratch.data());
+    launch(
+        sum_columns<T>,
+        LaunchGrid{dim3(blocks((fold.width + warp - 1) / warp), blocks(parts), blocks(outer)), dim3(warp, 8)},
+        fold, outer, rows, part, x, scratch.data());
     return sum_parts(outputs, parts, scratch.data(), W(factor), y, add);
   }
   const int64_t length = rows * fold.width, parts = parts_of(length, outputs, part_elements),
                 part = (length + parts - 1) / parts;
   const Scratch<W> scratch(parts * outputs);
   const auto start = [&](auto* kernel, int64_t side_by_side) {
-    launch(kernel, Grid{dim3(blocks((outputs + side_by_side - 1) / side_by_side, 1 << 20), blocks(parts))},
+    launch(kernel,
+           LaunchGrid{dim3(blocks((outputs + side_by_side - 1) / side_by_side, 1 << 20), blocks(parts))},
            fold, outputs, length, part, x, scratch.data());
   };
   if (part <= 1024)

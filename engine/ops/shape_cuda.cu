@@ -83,7 +83,7 @@ void GatherKernels<Cuda>::backward(int64_t rows, int64_t count, int64_t width, c
 template <> int64_t IndexKernels<Cuda>::first_outside(int64_t count, int64_t limit, const int64_t* index) {
   if (count == 0 || Graph::capturing()) return -1;
   const Scratch<int64_t> found(1);
-  launch(find_outside, Grid{dim3(1)}, count, limit, index, found.data());
+  launch(find_outside, LaunchGrid{dim3(1)}, count, limit, index, found.data());
   int64_t first = -1;
   Memory<Cuda>::to_host(&first, found.data(), sizeof first);
   return first;

@@ -28,7 +28,7 @@ template <class T> void norm_of(const Items<ClipItem<T>>& items, double largest,
         return x * x;
       },
       parts.data());
-  launch(root_of_sum, Grid{dim3(1)}, items.chunks(), parts.data(), largest, norm);
+  launch(root_of_sum, LaunchGrid{dim3(1)}, items.chunks(), parts.data(), largest, norm);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ TEST_CASE("unknown words are errors that name the nearest") {
       {"models --image-size abc", "--image-size"},
       {"models --image-size -4", "--image-size"},
       {"bench infer --device cuda9", "cuda9"},
+      {"train --recipe demo --precision bf61",
+       "--precision 'bf61' is not one of f32, tf32, bf16; did you mean 'bf16'?"},
       {"parity x.safetensors --dtype f23", "--dtype 'f23' is not one of f32, f64; did you mean 'f32'?"},
   };
   for (const auto& each : cases) {
