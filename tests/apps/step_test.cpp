@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "engine/ops/correct.h"
 #include "models/presets.h"
 #include "tests/io/temporary_folder.h"
 
@@ -204,6 +205,6 @@ TEST_CASE("running statistics are as before a step that is left out") {
 
 TEST_CASE("the right ones are counted") {
   const Tensor logits = Tensor::from({1, 2, 3, 1, 1, 0}, {2, 3});
-  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 1}, {2})) == 1);
-  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 0}, {2})) == 2);
+  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 1}, {2})).item() == 1);
+  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 0}, {2})).item() == 2);
 }
