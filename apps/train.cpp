@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "apps/find_lr.h"
 #include "apps/interrupt.h"
 #include "apps/options.h"
 #include "apps/recipe.h"
@@ -28,6 +29,7 @@ struct Options {
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
   StopAfter stop;
+  bool find_lr = false, json = false;
   Computing computing;
 
   bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
@@ -171,24 +173,35 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, c
   return ExitCode::done;
 }
 
+void check_find_lr(const Options& options) {
+  check(options.find_lr || !options.json, "train: --json is for the table of --find-lr");
+  check(!options.find_lr || !options.given("--resume"),
+        "train: --find-lr begins with fresh weights, so there is nothing to --resume");
+  check(!options.find_lr || !options.given("--stop-after"),
+        "train: --find-lr ends by itself; leave --stop-after away");
+}
+
 ExitCode start(const Options& options) {
+  check_find_lr(options);
   TrainConfig config = config_of(options);
   check_dataset_is_named(config);
   for (std::string* path : {&config.data.dir, &config.init.weights})
     if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
-  const fs::path out = options.given("--out") ? fs::path(options.out)
-                                              : free_folder(fs::path("runs") / base_name(options, config));
+  const std::string name = base_name(options, config) + (options.find_lr ? "-find-lr" : "");
+  const fs::path out = options.given("--out") ? fs::path(options.out) : free_folder(fs::path("runs") / name);
   const Dataset dataset = open_data(config.data, task_of(config.model));
   config.data.image_size = dataset.image_shape[1];
   TrainConfig shown = config;
   config.model = resolve_model(config.model, dataset);
   Trainer trainer(config, dataset, options.computing);
+  if (options.find_lr) return find_lr(trainer, out, options.json);
   RunFolder folder = RunFolder::create(out, to_json(config));
   introduce(trainer, shown, dataset, folder);
   return train(trainer, config, folder, options, "start");
 }
 
 ExitCode resume(const Options& options) {
+  check_find_lr(options);
   for (const std::string& option : run_options)
     check(!options.given(option), "train: ", option,
           " would change the run that --resume goes on with; only --data, ",
@@ -247,6 +260,10 @@ void add_options(CLI::App& command, Options& o) {
   command
       .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
       ->type_name("N");
+  command.add_flag("--find-lr", o.find_lr,
+                   "Train nothing, but try 100 steps of growing learning rates: a table, a suggestion, and "
+                   "the curve in find-lr.html of --out");
+  add_json(command, o.json);
   add_device(command, o.computing.device);
   add_precision(command, o.computing.precision);
   command.add_flag("!--no-graph", o.computing.graph,
@@ -263,6 +280,7 @@ void add_train(CLI::App& app) {
        "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
        "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
        "tessera train --dataset folder --data DIR --model vit.json --init vit.safetensors --fresh-head",
+       "tessera train --recipe sl-vit-cifar10-quick --data DIR --find-lr",
        "tessera train --resume runs/cifar"});
   auto options = std::make_shared<Options>();
   options->command = &command;

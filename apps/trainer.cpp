@@ -146,16 +146,28 @@ StepBatch Trainer::step_batch(const Batch& batch) const {
 void Trainer::train_step(RunFolder& folder, const Batch& batch) {
   const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
   const double lr = schedule_.lr(k);
-  Pass pass{.training = true, .random = Random(at_.random)};
-  const StepResult result = step_(step_batch(batch), lr, pass);
+  const StepResult result = take_step(batch, lr);
   at_.add(result, images, lr);
-  at_.random = pass.random.state();
   if (result.trouble)
     note_trouble(folder, *result.trouble);
   else if (average_)
     average_->update();
   ++session_steps_;
   epoch_clock_.images += images;
+}
+
+StepResult Trainer::take_step(const Batch& batch, double lr) {
+  Pass pass{.training = true, .random = Random(at_.random)};
+  StepResult result = step_(step_batch(batch), lr, pass);
+  at_.random = pass.random.state();
+  return result;
+}
+
+double Trainer::try_rate(double lr) {
+  if (at_.step == 0) train_.start(at_.epoch);
+  const StepResult result = take_step(*train_.next(), lr);
+  if (++at_.step == train_.batches()) at_.next_epoch();
+  return result.trouble ? std::nan("") : result.loss;
 }
 
 void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {

@@ -45,6 +45,10 @@ class Trainer {
   // Trains until all is done, a signal comes, or `stop`. The state is saved then.
   Ending run(RunFolder& folder, const StopAfter& stop);
 
+  // One step on the next batch at this learning rate: its loss, NaN where it was left out. For a search of
+  // learning rates; a trainer that did so has no run to go on with.
+  double try_rate(double lr);
+
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
   int64_t epochs() const;  // the last one perhaps in part
@@ -70,6 +74,7 @@ class Trainer {
   bool finish_epoch(RunFolder& folder);  // likewise
   StepBatch step_batch(const Batch& batch) const;
   void train_step(RunFolder& folder, const Batch& batch);
+  StepResult take_step(const Batch& batch, double lr);
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
   std::string metrics_row(const std::optional<Evaluation>& evaluation) const;

@@ -17,8 +17,8 @@ struct Family {
   SmallRun run;
 };
 
-// Between them all that a state must hold: dropout, drop path, an average, moments of both optimizers,
-// gradients of uneven parts, running statistics, a diffusion model's times and noise.
+// Between them all that a state must hold: dropout, drop path, an average, Mixup and CutMix, moments of both
+// optimizers, gradients of uneven parts, running statistics, a diffusion model's times and noise.
 std::vector<Family> families() {
   Json vit = small_vit;
   vit.merge_patch({{"drop_path", 0.3}, {"depth", 2}});
@@ -57,7 +57,12 @@ std::vector<Family> families() {
                          {"pool_scales", {1, 2}},
                          {"dropout", 0.3}}}};
   const Json sgd{{"kind", "sgd"}, {"lr", 0.05}, {"nesterov", true}};
-  return {{"vit", small_run({{"model", vit}, {"ema", 0.9}, {"micro_batch", 4}, {"clip", 1}})},
+  return {{"vit", small_run({{"model", vit},
+                             {"ema", 0.9},
+                             {"micro_batch", 4},
+                             {"clip", 1},
+                             {"repetitions", 2},
+                             {"augment", {{"autoaugment", "cifar10"}, {"mixup", 1}, {"cutmix", 1}}}})},
           {"resnet", small_run({{"model", small_resnet}, {"optimizer", sgd}, {"ema", 0.9}})},
           {"efficientnet", small_run({{"model", efficientnet}})},
           {"rmt", small_run({{"model", rmt}})},
