@@ -51,7 +51,9 @@ Json shortened(const Json& rows) {
   Json some = Json::array();
   for (int64_t i = 0; i < count; ++i) {
     const Json& row = rows[static_cast<size_t>(i)];
-    if (i % every == 0 || i == count - 1 || row.contains("note")) some.push_back(row);
+    if (i % every != 0 && i != count - 1 && !row.contains("note")) continue;
+    some.push_back(row);
+    some.back()["note"] = row.value("note", "");
   }
   return some;
 }
@@ -68,10 +70,10 @@ std::string drawing_of(const RateCurve& curve, const std::string& suggestion) {
 std::string suggestion_of(const RateCurve& curve) {
   if (curve.steepest < 0)
     return "The loss never fell; there is nothing to suggest. Are the labels right, is the batch too small?";
-  return fmt::format("Suggestion: --lr {:.1e}, where the loss falls fastest; it is lowest at {:.1e}{}.",
-                     curve.rates[static_cast<size_t>(curve.steepest)],
-                     curve.rates[static_cast<size_t>(curve.lowest)],
-                     curve.diverged ? " and grows without bound soon after" : "");
+  return fmt::format(
+      "Suggestion: --lr {:.1e}, where the loss falls fastest; it is lowest at {:.1e}{}.",
+      curve.rates[static_cast<size_t>(curve.steepest)], curve.rates[static_cast<size_t>(curve.lowest)],
+      curve.diverged ? fmt::format(", and beyond {:.1e} it diverges", curve.rates.back()) : "");
 }
 
 }  // namespace
