@@ -117,7 +117,8 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
     const Batch* batch = loader.next();
     if (!batch) return result;
     const int64_t images = batch->images.dim(0),
-                  step = options.micro_batch > 0 ? options.micro_batch : images;
+                  step =
+                      options.micro_batch > 0 && options.device == Device::cpu ? options.micro_batch : images;
     for (int64_t first = 0; first < images; first += step) {
       const int64_t count = std::min(step, images - first);
       add_images(result, model, batch->images.rows(first, count).to(options.device),

@@ -143,8 +143,8 @@ DiT::DiT(const Json& config, const Scope& outer) {
 Tensor DiT::operator()(const Tensor& x, const Tensor& times, const Tensor& labels) const {
   check(x.rank() == 4 && times.shape() == Shape{x.dim(0)} && labels.shape() == times.shape(), "dit: times ",
         times.shape(), " and labels ", labels.shape(), " for images ", x.shape(), "; one an image is wanted");
-  Tensor h = add(patch_embed(x), positions);                            // [B, N, D]
-  const Tensor c = silu(add(t_embed(times), gather(y_embed, labels)));  // [B, D]
+  Tensor h = add(patch_embed(x), positions);                                                 // [B, N, D]
+  const Tensor c = silu(add(t_embed(times), gather(y_embed, labels.to(y_embed.device()))));  // [B, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) h = block(h, c, omega);
   const int64_t p = x.dim(2) / grid.height;

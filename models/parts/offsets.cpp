@@ -42,7 +42,7 @@ Tensor offsets_within(const Tensor& table, Grid grid, Grid part) {
 Tensor spread(const Tensor& table, const Tensor& index, int64_t tokens, double fill) {
   const int64_t heads = table.dim(1);
   const Tensor filled = concat({table, Tensor::full({1, heads}, fill, table.dtype(), table.device())}, 0);
-  return permute(gather(filled, index), {1, 0}).reshape({heads, tokens, tokens});
+  return permute(gather(filled, index.to(filled.device())), {1, 0}).reshape({heads, tokens, tokens});
 }
 
 }  // namespace tessera
