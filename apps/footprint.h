@@ -17,7 +17,7 @@ struct StepMemory {
 };
 
 // Of a step whose `batch` images go through at once (a micro-batch of tessera train). Found by dry runs: no
-// number is computed, so what kernels take for their own while they run is not seen.
+// number is computed, but what kernels take from the pool while they run is counted.
 StepMemory step_memory_of(const Json& config, int64_t batch);
 
 // The memory that a model takes, in bytes, in f32.

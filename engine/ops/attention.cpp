@@ -1,7 +1,7 @@
 #include "engine/ops/attention.h"
 
 #include "engine/autograd/tape.h"
-#include "engine/core/dispatch.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/attention_kernels.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/write.h"
@@ -78,7 +78,7 @@ struct Call {
                 int first_term) const {
     const Written dscale(g, first_term), dprior(g, first_term + 1), dbias(g, first_term + 2),
         dgates(g, first_term + 3);
-    dispatch(g.dy(), "attention", [&]<class Dev, class T>() {
+    dispatch_with_scratch(g.dy(), "attention", [&]<class Dev, class T>() {
       const auto target = [](const Written& written) { return Target<T>{written.data<T>(), written.add()}; };
       AttentionKernels<Dev>::template backward<T>(
           sizes, q.heads<T>(), k.heads<T>(), v.heads<T>(), pointers<T>(), lse.data<Wide<T>>(),

@@ -256,6 +256,7 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
   const int64_t chunks = std::max<int64_t>(1, (sizes.images + grain - 1) / grain);
   const PartialSums<W> scale(to.dscale.data, chunks, heads), prior(to.dprior.data, chunks, heads * matrix),
       bias(to.dbias.data, chunks, heads * matrix);
+  if (DryRun::active()) return;
   parallel_for(chunks * heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t c = task / heads, head = task % heads;

@@ -1,7 +1,7 @@
 #include "engine/ops/conv.h"
 
 #include "engine/autograd/tape.h"
-#include "engine/core/dispatch.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/linear.h"
@@ -47,13 +47,13 @@ Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& 
                 int64_t macs) {
   const char* name = op->name.data();
   const Tensor y = Tensor::empty({size.images, size.out_h, size.out_w, size.out}, x.dtype(), x.device());
-  dispatch(x, name, [&]<class Dev, class T>() {
+  dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
     Kernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
                                       bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
     const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
-    dispatch(x, name, [&]<class Dev, class T>() {
+    dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
       Kernels<Dev>::template backward<T>(size, g.dy().data<T>(), x.data<T>(), weight.data<T>(), dx.add(),
                                          dx.data<T>(), dweight.add(), dweight.data<T>(), dbias.add(),
                                          dbias.data<T>());

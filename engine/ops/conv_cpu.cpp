@@ -138,6 +138,7 @@ template <>
 template <class T>
 void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   const Storage turned(Device::cpu, static_cast<size_t>(s.out * s.in * s.window()) * sizeof(T));
+  if (DryRun::active()) return;
   channels_last(s, weight, static_cast<T*>(turned.data()));
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     forward_image(s, x + b * s.height * s.width * s.in, static_cast<const T*>(turned.data()), bias,
@@ -151,7 +152,7 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
                                 T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
   using W = Wide<T>;
   const int64_t weights = s.out * s.in * s.window(), pixels = s.height * s.width * s.in;
-  if (dx) {
+  if (dx && !DryRun::active()) {  // less than `parts` below, so that a dry run may leave it out
     const Storage turned(Device::cpu, static_cast<size_t>(weights) * sizeof(T));
     channels_last(s, weight, static_cast<T*>(turned.data()));
     parallel_for(s.images, 1, [&](int64_t b, int64_t) {
@@ -162,6 +163,7 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
   if (!dweight && !dbias) return;
   const int64_t grain = images_a_chunk(s), chunks = (s.images + grain - 1) / grain, stride = weights + s.out;
   const Storage parts(Device::cpu, static_cast<size_t>(chunks * stride) * sizeof(W));
+  if (DryRun::active()) return;
   W* part = static_cast<W*>(parts.data());
   parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
     W* own = part + begin / grain * stride;

@@ -101,6 +101,7 @@ void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtap
 template <>
 template <class T>
 void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+  if (DryRun::active()) return;  // no pool memory is taken
   const auto taps = taps_first(s, weight);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     forward_image(s, x + b * s.height * s.width * s.in, taps.data(), bias, y + b * s.positions() * s.out);
@@ -112,6 +113,7 @@ template <class T>
 void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
                                          bool add_dx, T* dx, bool add_dweight, T* dweight, bool add_dbias,
                                          T* dbias) {
+  if (DryRun::active()) return;
   using W = Wide<T>;
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
   const auto taps = taps_first(s, weight);

@@ -1,7 +1,7 @@
 #include "engine/ops/linear.h"
 
 #include "engine/autograd/tape.h"
-#include "engine/core/dispatch.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/linear_kernels.h"
 #include "engine/ops/write.h"
@@ -31,7 +31,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const Tensor y = Tensor::empty(x.shape().with(-1, out), x.dtype(), x.device());
   const bool bends = f != Activation::none && wants_gradient({x, weight, bias});
   const Tensor slope = bends ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
-  dispatch(x, "linear", [&]<class Dev, class T>() {
+  dispatch_with_scratch(x, "linear", [&]<class Dev, class T>() {
     LinearKernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
                                             bias.defined() ? bias.data<T>() : nullptr, f, y.data<T>(),
                                             bends ? slope.data<T>() : nullptr);
@@ -40,7 +40,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const Tensor weight_read = wants_gradient({x}) ? weight.detach() : Tensor();
   const auto backward = [=](Gradients& g) {
     const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
-    dispatch(g.dy(), "linear", [&]<class Dev, class T>() {
+    dispatch_with_scratch(g.dy(), "linear", [&]<class Dev, class T>() {
       LinearKernels<Dev>::template backward<T>(
           size, g.dy().data<T>(), bends ? slope.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
           dx ? weight_read.data<T>() : nullptr, dx.data<T>(), dx.add(), dweight.data<T>(), dweight.add(),

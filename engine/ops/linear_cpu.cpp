@@ -185,6 +185,7 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
   using W = Wide<T>;
   const auto [rows, in, out] = size;
   const Workspace<W> panels(packed_elements<W>(in, out));
+  if (DryRun::active()) return;
   pack_panels<T>(in, out, {weight, 1, in}, panels.data());
   std::vector<W> wide_bias;
   const W* start = bias ? wide(bias, out, wide_bias) : nullptr;
@@ -216,8 +217,9 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, const T* dy, T* slope,
   const bool by_groups = groups * out * in <= most_summed;
   const int64_t sums = by_groups ? groups : 1;
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
-  if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
   const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0);
+  if (DryRun::active()) return;
+  if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
   const BackwardPass<T> pass{size, dy, x, slope, dx, add_dx, panels.data()};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
