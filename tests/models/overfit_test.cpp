@@ -1,91 +1,14 @@
 // Each family, small, learns 64 images by heart.
 
-#include <doctest/doctest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "models/presets.h"
-#include "tests/models/training.h"
+#include "tests/models/overfit.h"
 
 using namespace tessera;
 
-namespace {
-
-constexpr int64_t images = 64, classes = 4, side = 16;
-
-// Noise of which nothing but the picture itself tells the class.
-TensorMap batch() {
+TEST_CASE("every family overfits one batch of 64 images to 100 %") {
+  constexpr int64_t images = 64, classes = 4;
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < images; ++i) labels.push_back(i * 7 % classes);
-  return {{"input", random_images({images, 3, side, side})}, {"target", Tensor::from(labels, {images})}};
-}
-
-int64_t correct(const Tensor& logits, const TensorMap& inputs) {
-  const std::vector<double> x = logits.values();
-  const std::vector<int64_t> labels = entry(inputs, "target").integers();
-  int64_t count = 0;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const auto row = x.begin() + static_cast<std::ptrdiff_t>(i) * classes;
-    count += std::max_element(row, row + classes) - row == labels[i];
-  }
-  return count;
-}
-
-// How many steps of AdamW it takes until every image is told right; `most` where they do not do.
-int steps_to_learn(const Model& model, const TensorMap& inputs, double lr, int most) {
-  AdamW optimizer(make_groups(trainable(model.parameters), 0));
-  for (int step = 0; step < most; ++step) {
-    Tape tape;
-    Pass pass{.training = true, .random = Random(1), .drop = false};
-    const auto [loss, logits] = model.training_loss(inputs, {}, pass);
-    if (correct(logits, inputs) == images) return step;
-    model.parameters.zero_grad();
-    tape.backward(loss);
-    optimizer.step(lr);
-  }
-  return most;
-}
-
-}  // namespace
-
-TEST_CASE("every family overfits one batch of 64 images to 100 %") {
-  const struct {
-    const char* preset;
-    Json smaller;
-    double lr = 0.003;
-  } families[] = {
-      {"sl-vit", {{"dim", 32}, {"depth", 3}, {"attention", {{"heads", 4}, {"head_dim", 8}}}}},
-      {"sl-pit", {{"dim", 16}, {"depth", {1, 1, 1}}, {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
-      {"sl-swin",
-       {{"dim", 16}, {"depth", {1, 2, 1}}, {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
-      {"sl-cait", {{"dim", 32}, {"depth", 3}, {"class_depth", 1}, {"attention", {{"head_dim", 8}}}}},
-      {"sl-t2t",
-       {{"dim", 32}, {"depth", 3}, {"tokenizer", {{"token_dim", 16}}}, {"attention", {{"head_dim", 8}}}}},
-      {"resnet56", {{"depth", 8}, {"width", 8}}},
-      {"efficientnet-b0",
-       {{"stem_width", 8},
-        {"stages",
-         {{{"width", 8}, {"depth", 1}, {"kernel", 3}, {"stride", 1}, {"expand", 1}},
-          {{"width", 16}, {"depth", 2}, {"kernel", 5}, {"stride", 2}, {"expand", 4}}}}}},
-      {"sp-vit-s",
-       {{"dim", 32},
-        {"depth", 4},
-        {"sp_layers", 2},
-        {"dense", false},
-        {"mix_token", false},
-        {"tokenizer", {{"patch_size", 4}, {"channels", 8}}},
-        {"attention", {{"heads", 4}, {"head_dim", 8}, {"prior", {{"hidden", 4}}}}}}},
-      {"rmt-xt", {{"dim", {16, 16, 32, 32}}, {"depth", {1, 1, 1, 1}}, {"proj_dim", 64}}},
-      {"sdt-xt", {{"dim", {16, 16, 32, 32}}, {"depth", {1, 1, 1, 1}}, {"proj_dim", 64}}},
-  };
-  const TensorMap inputs = batch();
-  for (const auto& [name, smaller, lr] : families) {
-    CAPTURE(name);
-    Json config = preset(name, side, classes);
-    config.merge_patch(smaller);
-    constexpr int most = 150;
-    const int steps = steps_to_learn(build(config, {.seed = 1}), inputs, lr, most);
-    CHECK(steps > 0);
-    CHECK(steps < most);
-  }
+  // Noise of which nothing but the picture itself tells the class.
+  check_all_learn({{"input", random_images({images, 3, 16, 16})}, {"target", Tensor::from(labels, {images})}},
+                  classes, 150);
 }
