@@ -135,7 +135,7 @@ Json total_of(const Json& rows) {
   return total;
 }
 
-// A segmenter cannot be trained on one image, whose pooled pyramid has nothing to norm by: it has a "reason".
+// Where a batch norm meets a map of one pixel, one image is no batch to train on: there is a "reason" instead.
 Json memory_of(const Json& config, int64_t batch) try {
   const StepMemory memory = step_memory_of(config, batch);
   return {{"batch", batch},

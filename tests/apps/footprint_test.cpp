@@ -19,7 +19,6 @@ Json shallow(const std::string& name, int64_t side) {
   Json config = preset(name, side, 10);
   const std::string arch = config.at("arch");
   if (arch == "lvvit") config.merge_patch({{"depth", 2}, {"sp_layers", name == "lvvit-s" ? 0 : 1}});
-  if (arch == "segment") config["backbone"]["depth"] = 12;
   if (!config.contains("depth") || arch == "resnet" || arch == "lvvit") return config;
   Json& depth = config.at("depth");
   if (depth.is_array())
@@ -41,7 +40,8 @@ double really_allocated(const Json& config, int64_t batch, int64_t side) {
   const auto optimizer = make_optimizer({}, model.parameters);
   TrainStep step(model, *optimizer, {.micro_batch = batch});
   Pass pass{.training = true};
-  const Tensor images = Tensor::zeros({batch, 3, side, side}), labels = targets(config, batch, side);
+  const Tensor images = Tensor::zeros({batch, model.in_channels(), side, side}),
+               labels = targets(config, batch, side);
   step({images, labels}, 0.001, pass);
   reset_peak(Device::cpu);
   step({images, labels}, 0.001, pass);
@@ -57,7 +57,7 @@ TEST_CASE("footprint: what a training step really allocates, within 10 %") {
   } cases[] = {
       {"sl-vit", 4, 32},   {"sl-vit", 1, 64},          {"sl-swin", 4, 32},     {"sl-cait", 4, 32},
       {"sl-pit", 4, 32},   {"sl-t2t", 2, 64},          {"lvvit-s", 1, 32},     {"lvvit-s", 4, 64},
-      {"sp-vit-s", 4, 32}, {"rmt-xt", 4, 32},          {"sdt-h-t", 1, 32},     {"dit-s-2", 4, 32},
+      {"sp-vit-s", 4, 32}, {"rmt-xt", 4, 32},          {"sdt-h-t", 2, 32},     {"dit-s-2", 4, 32},
       {"resnet56", 4, 32}, {"efficientnet-b0", 4, 32}, {"lvvit-s-seg", 2, 32},
   };
   for (const auto& [name, batch, side] : cases) {
