@@ -5,10 +5,12 @@ JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 KILLS   ?= 1000
 WERROR  ?= OFF
+MINUTES ?= 10
 SHELL   := /bin/bash
 
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
-           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev libjpeg62-turbo-dev libbenchmark-dev
+           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev libjpeg62-turbo-dev libmatio-dev \
+           libarchive-dev libcurl4-openssl-dev libbenchmark-dev
 LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CONFIGURE = cmake -G Ninja -S . -DTESSERA_WERROR=$(WERROR) $(LAUNCHER) $(CMAKE_ARGS)
@@ -16,7 +18,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
 
-.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture gpu-check install clean
+.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz gpu-check install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -67,6 +69,14 @@ tsan: deps ## run the tests under the thread sanitizer
 torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
 	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'
 
+fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
+	@.ci/deps clang
+	$(CONFIGURE) -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DTESSERA_TESTS=OFF -DTESSERA_BENCH=OFF -DTESSERA_FUZZ=ON \
+	  -DTESSERA_SANITIZE=fuzzer-no-link,address,undefined
+	cmake --build build-fuzz -j $(JOBS) --target fuzzers
+	@.ci/fuzz build-fuzz $(MINUTES)
+
 gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU
 	@.ci/gpu-check $(JOBS)
 
@@ -74,4 +84,4 @@ install: build ## install program, libraries and package below PREFIX (/usr/loca
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-cuda
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda

@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "apps/data.h"
 
 #include <fmt/core.h>
 
@@ -16,7 +16,7 @@ namespace tessera {
 namespace {
 
 struct Options {
-  std::string name, folder;
+  DataSource source;
   int image_size = 0;
   bool json = false;
 };
@@ -72,9 +72,9 @@ void print_for_people(Json info) {
 }
 
 ExitCode show_info(const Options& options) {
-  DatasetOptions how;
+  DatasetOptions how = options.source.options();
   how.image_size = options.image_size;
-  const Json info = describe(open_dataset(options.name, options.folder, how));
+  const Json info = describe(open_dataset(options.source.name, options.source.folder, how));
   if (options.json)
     print_json(info);
   else
@@ -85,14 +85,10 @@ ExitCode show_info(const Options& options) {
 void add_info(CLI::App& data) {
   CLI::App& command =
       add_command(data, "info", "What a data set holds: splits, classes and their counts, image size.",
-                  {"tessera data info shapes", "tessera data info cifar10 --data cifar-10-batches-bin",
-                   "tessera data info folder --data photos --image-size 64 --json"});
+                  {"tessera data info shapes", "tessera data info cifar10 cifar-10-batches-bin",
+                   "tessera data info folder photos --image-size 64 --json"});
   const auto options = std::make_shared<Options>();
-  std::string known;
-  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
-  command.add_option("name", options->name, known)->required()->type_name("NAME");
-  command.add_option("--data", options->folder, "The folder that the data set's archive unpacks")
-      ->type_name("DIR");
+  add_source(command, options->source);
   command.add_option("--image-size", options->image_size, "Pixels a side; default: the data set's own")
       ->check(positive())
       ->type_name("N");
@@ -102,10 +98,24 @@ void add_info(CLI::App& data) {
 
 }  // namespace
 
+void add_source(CLI::App& command, DataSource& source) {
+  std::string known;
+  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
+  command.add_option("name", source.name, known)->required()->type_name("NAME");
+  CLI::Option* dir = command.add_option("dir", source.folder,
+                                        "The folder that the data set's archive unpacks, or its parent");
+  dir->type_name("DIR");
+  command.add_option("--data", source.folder, "The same as DIR")->type_name("DIR")->excludes(dir);
+  command.add_flag("--coarse-labels", source.coarse_labels, "cifar100: the 20 superclasses");
+}
+
 void add_data(CLI::App& app) {
-  CLI::App& command = add_command(app, "data", "Look at data sets.", {});
+  CLI::App& command = add_command(app, "data", "Fetch data sets, check them, look at them.", {});
   command.require_subcommand(1);
   add_info(command);
+  add_fetch(command);
+  add_check(command);
+  add_show(command);
 }
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "data/cifar.h"
 
+#include <fstream>
+
 #include "data/file.h"
 #include "engine/core/error.h"
 
@@ -22,26 +24,36 @@ void append_interleaved(const uint8_t* planes, std::vector<uint8_t>& pixels) {
     for (int64_t c = 0; c < 3; ++c) pixels.push_back(planes[c * area + p]);
 }
 
-void append_file(const fs::path& path, const CifarFormat& format, int64_t records, Records& to) {
+// Fails unless the file has exactly its records, before anything is read.
+void check_size(const fs::path& path, const CifarFormat& format, int64_t records) {
   const int64_t record_bytes = format.label_bytes + 3 * area;
   check(is_file(path), format.dataset, ": ", path.string(), " is missing; ", format.archive, " has it");
-  const std::vector<uint8_t> bytes = read_file(path, int64_t{1} << 30);
-  check(static_cast<int64_t>(bytes.size()) == records * record_bytes, format.dataset, ": ", path.string(),
-        " has ", bytes.size(), " bytes, ", records, " records of ", record_bytes, " bytes are ",
-        records * record_bytes, "; it is cut short or not from ", format.archive);
+  const auto bytes = static_cast<int64_t>(fs::file_size(path));
+  check(bytes == records * record_bytes, format.dataset, ": ", path.string(), " has ", bytes, " bytes, ",
+        records, " records of ", record_bytes, " bytes are ", records * record_bytes,
+        "; it is cut short or not from ", format.archive);
+}
+
+void append_file(const fs::path& path, const CifarFormat& format, int64_t records, Records& to) {
+  std::ifstream in(path, std::ios::binary);
+  check(in.is_open(), path.string(), ": cannot be opened");
+  std::vector<uint8_t> record(static_cast<size_t>(format.label_bytes + 3 * area));
   for (int64_t i = 0; i < records; ++i) {
-    const uint8_t* record = bytes.data() + i * record_bytes;
-    const int label = record[format.label_at];
-    check(label < format.classes, format.dataset, ": ", path.string(), ", record ", i, ": label ", label,
-          ", there are ", format.classes, " classes");
+    in.read(reinterpret_cast<char*>(record.data()), std::ssize(record));
+    check(in.gcount() == std::ssize(record), path.string(), ": at byte ", i * std::ssize(record),
+          ": cannot be read");
+    const int label = record[static_cast<size_t>(format.label_at)];
+    check(label < format.classes, format.dataset, ": ", path.string(), ", record ", i, " at byte ",
+          i * std::ssize(record), ": label ", label, ", there are ", format.classes, " classes");
     to.labels.push_back(label);
-    append_interleaved(record + format.label_bytes, to.pixels);
+    append_interleaved(record.data() + format.label_bytes, to.pixels);
   }
 }
 
 std::shared_ptr<const Split> read_split(const fs::path& root, const std::vector<std::string>& files,
                                         const CifarFormat& format, int64_t records_per_file,
                                         const char* split) {
+  for (const std::string& file : files) check_size(root / file, format, records_per_file);
   Records records;
   records.pixels.reserve(files.size() * static_cast<size_t>(records_per_file * 3 * area));
   for (const std::string& file : files) append_file(root / file, format, records_per_file, records);

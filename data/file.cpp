@@ -37,7 +37,10 @@ std::vector<uint8_t> read_file(const fs::path& path, int64_t limit) {
 }
 
 std::vector<std::string> read_lines(const fs::path& path) {
-  const std::vector<uint8_t> bytes = read_file(path, int64_t{1} << 28);
+  const std::vector<uint8_t> bytes = read_file(path, max_text_bytes);
+  const auto ends = std::count(bytes.begin(), bytes.end(), '\n');
+  check(ends <= max_text_lines, path.string(), ": ", ends, " lines, more than the ", max_text_lines,
+        " that are read");
   std::vector<std::string> lines;
   for (auto from = bytes.begin(); from != bytes.end();) {
     const auto end = std::find(from, bytes.end(), '\n');

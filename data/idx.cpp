@@ -19,25 +19,36 @@ constexpr int side = 28;
 
 using GzFile = std::unique_ptr<gzFile_s, decltype(&gzclose)>;
 
-// zlib reads plain files through the same door. At most `wanted` bytes, in pieces, so that a size that is
-// only claimed costs no memory.
-std::vector<uint8_t> inflate(gzFile file, int64_t wanted, const fs::path& path) {
-  constexpr int64_t piece = int64_t{1} << 20;
-  std::vector<uint8_t> bytes;
-  while (static_cast<int64_t>(bytes.size()) < wanted) {
-    const size_t had = bytes.size(),
-                 want = static_cast<size_t>(std::min(piece, wanted - static_cast<int64_t>(had)));
-    bytes.resize(had + want);
-    const int got = gzread(file, bytes.data() + had, static_cast<unsigned>(want));
-    int code = Z_OK;
-    const char* reason = gzerror(file, &code);
-    check(got >= 0 && (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR), path.string(),
-          ": cannot be read: ", reason);
-    check(code != Z_BUF_ERROR, path.string(), ": the compressed data is cut short");
-    bytes.resize(had + static_cast<size_t>(got));
-    if (static_cast<size_t>(got) < want) break;
+// The next bytes, at most `count`; zlib reads plain files through the same door.
+size_t read_some(gzFile file, uint8_t* to, size_t count, const fs::path& path) {
+  const int got = gzread(file, to, static_cast<unsigned>(count));
+  int code = Z_OK;
+  const char* reason = gzerror(file, &code);
+  const auto at = [&] { return gztell(file); };
+  check(code != Z_BUF_ERROR, path.string(), ": the compressed data is cut short, after ", at(),
+        " bytes of content");
+  check(got >= 0 && (code == Z_OK || code == Z_STREAM_END), path.string(), ": cannot be read after ", at(),
+        " bytes of content: ", reason);
+  return static_cast<size_t>(got);
+}
+
+GzFile open_file(const fs::path& path) {
+  GzFile file(gzopen(path.c_str(), "rb"), &gzclose);
+  check(file != nullptr, path.string(), ": cannot be opened");
+  return file;
+}
+
+// Fails unless `header` and `wanted` bytes make up the whole content: a size that is only claimed costs no
+// memory.
+void check_length(const fs::path& path, size_t header, int64_t wanted) {
+  const GzFile file = open_file(path);
+  std::vector<uint8_t> piece(size_t{1} << 16);
+  int64_t held = -static_cast<int64_t>(header);
+  for (size_t got; (got = read_some(file.get(), piece.data(), piece.size(), path)) > 0;) {
+    held += static_cast<int64_t>(got);
+    check(held <= wanted, path.string(), ": goes on after the ", wanted, " bytes its header claims");
   }
-  return bytes;
+  check(held == wanted, path.string(), ": cut short: ", held, " bytes of ", wanted, " after the header");
 }
 
 // STEM or STEM.gz, also under the name STEM gets where an archiver wrote '.' for the second '-'.
@@ -82,9 +93,9 @@ std::shared_ptr<const Split> read_split(const std::string& dataset, const fs::pa
 
 IdxFile read_idx(const fs::path& path, int rank) {
   check(is_file(path), path.string(), ": no such file");
-  const GzFile file(gzopen(path.c_str(), "rb"), &gzclose);
-  check(file != nullptr, path.string(), ": cannot be opened");
-  const std::vector<uint8_t> header = inflate(file.get(), 4 + 4 * rank, path);
+  const GzFile file = open_file(path);
+  std::vector<uint8_t> header(static_cast<size_t>(4 + 4 * rank));
+  header.resize(read_some(file.get(), header.data(), header.size(), path));
   check(static_cast<int>(header.size()) == 4 + 4 * rank, path.string(), ": ", header.size(),
         " bytes are no IDX header, which takes ", 4 + 4 * rank);
   check(header[0] == 0 && header[1] == 0 && header[2] == 8 && header[3] == rank, path.string(),
@@ -99,11 +110,10 @@ IdxFile read_idx(const fs::path& path, int rank) {
     wanted *= size;
     idx.sizes.push_back(size);
   }
-  idx.bytes = inflate(file.get(), wanted, path);
-  const int64_t held = static_cast<int64_t>(idx.bytes.size());
-  check(held == wanted, path.string(), ": cut short: ", held, " bytes of ", wanted, " after the header");
-  check(inflate(file.get(), 1, path).empty(), path.string(), ": goes on after the ", wanted,
-        " bytes its header claims");
+  check_length(path, header.size(), wanted);
+  idx.bytes.resize(static_cast<size_t>(wanted));
+  const size_t got = read_some(file.get(), idx.bytes.data(), idx.bytes.size(), path);
+  check(got == idx.bytes.size(), path.string(), ": changes while it is read");
   return idx;
 }
 

@@ -1,15 +1,15 @@
 #include "data/image.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <numeric>
 
+#include "data/decoding.h"
 #include "data/file.h"
 #include "data/jpeg.h"
+#include "data/png.h"
 #include "engine/core/error.h"
 
 // Zeroed memory: a damaged file may make stb_image read a table that the file does not define.
@@ -46,11 +46,6 @@ Format format_of(Bytes bytes, const std::string& path) {
   fail(path, ": not a JPEG, PNG or BMP file", bytes.empty() ? " (it is empty)" : "");
 }
 
-uint32_t big_endian(Bytes bytes, size_t at) {
-  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
-         bytes[at + 3];
-}
-
 uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
   uint32_t value = 0;
   for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
@@ -77,10 +72,11 @@ size_t scan_end(Bytes bytes, size_t at) {
   return at;
 }
 
-// stb_image fills what is missing of a JPEG with grey: whether its segments lead to the end marker.
-bool jpeg_intact(Bytes bytes) {
+// stb_image fills what is missing of a JPEG with grey: whether its segments lead to the end marker; if not,
+// `at` is where they break off.
+bool jpeg_intact(Bytes bytes, size_t& at) {
   constexpr uint8_t tables = 0xC4, end_of_image = 0xD9, scan = 0xDA, fill = 0xFF;
-  for (size_t at = 2; at + 4 <= bytes.size();) {
+  for (at = 2; at + 4 <= bytes.size();) {
     const uint8_t marker = bytes[at + 1];
     if (bytes[at] != 0xFF) return false;
     if (marker == end_of_image) return true;
@@ -98,21 +94,6 @@ bool jpeg_intact(Bytes bytes) {
   return false;
 }
 
-// stb_image does not look at a PNG's checksums: every chunk's, up to the end chunk.
-bool png_intact(Bytes bytes) {
-  for (size_t at = 8; at + 12 <= bytes.size();) {
-    const uint32_t length = big_endian(bytes, at);
-    if (length > bytes.size() - at - 12) return false;
-    const auto sum = crc32(0, bytes.data() + at + 4, length + 4);
-    if (sum != big_endian(bytes, at + 8 + length)) return false;
-    if (std::equal(bytes.begin() + static_cast<int64_t>(at) + 4, bytes.begin() + static_cast<int64_t>(at) + 8,
-                   "IEND"))
-      return true;
-    at += 12 + length;
-  }
-  return false;
-}
-
 // stb_image fills what is missing of a BMP with black: whether all rows are there.
 bool bmp_complete(Bytes bytes, int height, int width) {
   if (bytes.size() < 30) return false;
@@ -122,18 +103,23 @@ bool bmp_complete(Bytes bytes, int height, int width) {
   return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
 }
 
+// At most, while stb_image decodes: inflated, unfiltered, as RGB, and 16 bits a channel.
+constexpr int64_t png_pixel_bytes = 24;
+
 Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   const int length = static_cast<int>(bytes.size());
   int width = 0, height = 0, components = 0;
-  check(format != Format::jpeg || jpeg_intact(bytes), path,
-        ": a part of the JPEG is damaged or missing; cut short?");
-  check(format != Format::png || png_intact(bytes), path,
-        ": a part of the PNG is damaged or missing; cut short?");
+  size_t at = 0;
+  check(format != Format::jpeg || jpeg_intact(bytes, at), path,
+        ": a part of the JPEG is damaged or missing, at byte ", at, " of ", bytes.size(), "; cut short?");
+  if (format == Format::png) check_png(bytes, path);
   check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
         ": the header cannot be read: ", stbi_failure_reason());
   check_dimensions(height, width, path);
   check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
         height, " rows of ", width, " pixels; cut short?");
+  if (format == Format::png && takes_much(bytes, height, width, png_pixel_bytes))
+    check_png_pixels(bytes, path);
   const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
       stbi_load_from_memory(bytes.data(), length, &width, &height, &components, 3), &stbi_image_free);
   check(pixels != nullptr, path, ": cannot be decoded: ", stbi_failure_reason());

@@ -6,16 +6,18 @@
 #include "data/cifar.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
+#include "data/imagenet.h"
 #include "data/shapes.h"
 #include "data/subset.h"
+#include "data/svhn.h"
 #include "data/tiny_imagenet.h"
 #include "engine/core/error.h"
 
 namespace tessera {
 
 std::vector<std::string> dataset_names() {
-  return {"cifar10",       "cifar100", "tiny-imagenet", "folder", "mnist",
-          "fashion-mnist", "shapes",   "shapes-seg",    "ade20k"};
+  return {"cifar10", "cifar100", "svhn",          "tiny-imagenet", "imagenet",   "imagenet-100",
+          "folder",  "mnist",    "fashion-mnist", "shapes",        "shapes-seg", "ade20k"};
 }
 
 bool needs_folder(const std::string& name) { return !name.starts_with("shapes"); }
@@ -30,11 +32,13 @@ Dataset open_whole(const std::string& name, const std::filesystem::path& dir, co
   check(options.image_size >= 0 && options.image_size <= 4096, name, ": image size ", options.image_size,
         "; 1 to 4096 pixels, or 0 for the data set's own");
   check(!needs_folder(name) || !dir.empty(), name, ": no data folder was given; --data DIR names it");
-  if (name.starts_with("cifar")) {
+  if (name.starts_with("cifar") || name == "svhn") {
     check(options.image_size == 0 || options.image_size == 32, name, ": images of ", options.image_size,
           " pixels a side; these are 32 x 32 as stored");
+    if (name == "svhn") return open_svhn(dir);
     return open_cifar(dir, name == "cifar10" ? cifar10_format() : cifar100_format(options.coarse_labels));
   }
+  if (name.starts_with("imagenet")) return open_imagenet(dir, options, name == "imagenet" ? 0 : 100);
   if (name == "tiny-imagenet") return open_tiny_imagenet(dir, options);
   if (name == "ade20k") return open_ade20k(dir, options);
   if (name == "folder") return open_image_folder(dir, options);

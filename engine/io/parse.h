@@ -18,6 +18,10 @@ namespace tessera::json_parse {
 
 constexpr size_t deepest = 100;  // levels
 
+// What a document takes in memory, at most: a value in a list that grows, an object or list, a key with its
+// place in the set that finds it twice. Together no more than the text and the allowance.
+constexpr size_t value_bytes = 48, container_bytes = 96, key_bytes = 288, allowance = size_t{48} << 20;
+
 // `text` cut to `limit` bytes, between characters, with "..." for what is left out.
 inline std::string shortened(std::string text, size_t limit) {
   if (text.size() <= limit) return text;
@@ -89,7 +93,10 @@ template <class J> class Builder {
   bool number_integer(typename J::number_integer_t value) { return add(value); }
   bool number_unsigned(typename J::number_unsigned_t value) { return add(value); }
   bool number_float(typename J::number_float_t value, const std::string&) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
+  bool string(std::string& value) {
+    spend(value.size() > 15 ? value.size() + 32 : 32);
+    return add(std::move(value));
+  }
   bool binary(typename J::binary_t& value) { return add(std::move(value)); }
 
   bool start_object(size_t) {
@@ -107,6 +114,7 @@ template <class J> class Builder {
     if (!keys_.back().insert(name).second)
       fail(where_, ": ", position(text_, offset() - std::min(offset(), name.size() + 2)), ": the key '",
            shortened(name, 80), "' is given twice in one object");
+    spend(key_bytes + (name.size() > 15 ? 2 * name.size() : 0));
     key_ = std::move(name);
     return true;
   }
@@ -127,7 +135,15 @@ template <class J> class Builder {
     return parent.back();
   }
 
+  void spend(size_t bytes) {
+    spent_ += bytes;
+    if (spent_ > text_.size() + allowance)
+      fail(where_, ": ", position(text_, offset()), ": more keys and values than are read from ",
+           text_.size(), " bytes");
+  }
+
   template <class T> bool add(T&& value) {
+    spend(value_bytes);
     place(J(std::forward<T>(value)));
     return true;
   }
@@ -136,6 +152,7 @@ template <class J> class Builder {
     if (open_.size() == deepest)
       fail(where_, ": ", position(text_, offset() - 1), ": more than ", deepest,
            " levels of objects and lists");
+    spend(value_bytes + container_bytes);
     open_.push_back(&place(std::move(container)));
     return true;
   }
@@ -149,6 +166,7 @@ template <class J> class Builder {
   std::string where_;
   const char* reached_;
   J root_;
+  size_t spent_ = 0;
   std::vector<J*> open_;                               // the containers around the next value
   std::vector<std::unordered_set<std::string>> keys_;  // of the objects among them
   std::string key_;

@@ -120,7 +120,7 @@ TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixel
 TEST_CASE("registry: unknown names and options that do not apply") {
   const TemporaryFolder folder;
   check_refused([] { open_dataset("cifar-10", "."); }, "'cifar-10'", "did you mean 'cifar10'");
-  check_refused([] { open_dataset("imagenet", ""); }, "'imagenet'");
+  check_refused([] { open_dataset("imagenet-22k", ""); }, "'imagenet-22k'");
   check_refused([] { open_dataset("cifar10", ""); }, "cifar10", "--data");
   DatasetOptions options;
   options.coarse_labels = true;

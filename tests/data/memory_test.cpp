@@ -1,0 +1,167 @@
+// What is malformed is refused in memory bounded by the file's size plus 64 MB, whatever it claims.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "data/cifar.h"
+#include "data/file.h"
+#include "data/idx.h"
+#include "data/mat.h"
+#include "engine/io/json.h"
+#include "engine/io/safetensors.h"
+#include "tests/data/files.h"
+#include "tests/data/mat_files.h"
+
+namespace tessera {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // memory is the sanitizer's then
+#else
+constexpr bool sanitized = false;
+#endif
+
+constexpr int64_t allowance = int64_t{64} << 20;
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+struct Refusal {
+  std::string message;
+  int64_t growth = -1;  // bytes of memory at the peak above those before
+};
+
+// How f() refuses, in a process of its own.
+Refusal refusal_of(const std::function<void()>& f) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Refusal refusal;
+    const int64_t before = resident_bytes();
+    refusal.message = message_of<Error>(f).substr(0, 400);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    refusal.growth = int64_t{usage.ru_maxrss} * 1024 - before;
+    const bool told = write(ends[1], &refusal.growth, 8) == 8 &&
+                      write(ends[1], refusal.message.data(), refusal.message.size()) >= 0;
+    _exit(told ? 0 : 1);
+  }
+  close(ends[1]);
+  Refusal refusal;
+  char text[400];
+  const ssize_t measured = read(ends[0], &refusal.growth, 8);
+  for (ssize_t got = measured; (got = read(ends[0], text, sizeof text)) > 0;)
+    refusal.message.append(text, static_cast<size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  return refusal;
+}
+
+// Fails unless f() refuses the file, naming it, within the bound.
+void check_bounded(const fs::path& path, const std::function<void()>& f) {
+  const Refusal refusal = refusal_of(f);
+  CAPTURE(refusal.message);
+  CHECK(refusal.message.find(path.string()) != std::string::npos);
+  if (!sanitized) CHECK(refusal.growth < static_cast<int64_t>(fs::file_size(path)) + allowance);
+}
+
+std::string big_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 255);
+  return bytes;
+}
+
+std::string png_chunk(const std::string& type, const std::string& data) {
+  const std::string summed = type + data;
+  return big_endian(static_cast<uint32_t>(data.size())) + summed +
+         big_endian(static_cast<uint32_t>(
+             crc32(0, reinterpret_cast<const Bytef*>(summed.data()), static_cast<uInt>(summed.size()))));
+}
+
+// A picture of 8000 x 8000 whose chunks are whole and whose pixels are `raw`.
+std::string large_png(const std::string& raw) {
+  return std::string("\x89PNG\r\n\x1a\n") +
+         png_chunk("IHDR", big_endian(8000) + big_endian(8000) + std::string("\x08\x02\0\0\0", 5)) +
+         png_chunk("IDAT", mat_files::deflated(raw)) + png_chunk("IEND", "");
+}
+
+std::string corpus(const std::string& name) { return bytes_of(TESSERA_SOURCE "/tests/fuzz/corpus/" + name); }
+
+}  // namespace
+
+TEST_CASE("bounded memory: pictures that claim more than they hold") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "large";
+  const auto refuse = [&](const std::string& bytes) {
+    put(path, bytes);
+    check_bounded(path, [&] { load_image(path); });
+  };
+  refuse(large_png(std::string(1 << 20, '\0')));
+  std::string bad_filter(24001 * 8000, '\0');
+  bad_filter[24001 * 7000] = 9;
+  refuse(large_png(bad_filter));
+  refuse(corpus("jpeg/claims"));
+  refuse(corpus("png/bmp_claims"));
+}
+
+TEST_CASE("a picture that takes much memory is decoded where it is whole") {
+  const TemporaryFolder folder;
+  Image image(1600, 1600);
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i / 1600);
+  put_png(folder / "large.png", image);
+  CHECK(load_image(folder / "large.png") == image);
+}
+
+TEST_CASE("bounded memory: lists of bytes") {
+  const TemporaryFolder folder;
+  const fs::path idx = folder / "images.gz", mat = folder / "train.mat", text = folder / "words.txt";
+  const std::string header =
+      std::string("\0\0\x08\x03", 4) + big_endian(200000) + big_endian(28) + big_endian(28);
+  const gzFile file = gzopen(idx.c_str(), "wb1");
+  gzwrite(file, header.data(), 16);
+  const std::string zeros(1 << 20, '\0');
+  for (int i = 0; i < 140; ++i) gzwrite(file, zeros.data(), 1 << 20);
+  gzclose(file);
+  check_bounded(idx, [&] { read_idx(idx, 3); });
+
+  mat_files::Array x{"X", 9, {32, 32, 3, 50000}, 2, std::string(153600000, '\0')};
+  std::string bytes = mat_files::header() + mat_files::compressed(x.bytes());
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  put(mat, bytes);
+  check_bounded(mat, [&] { list_mat(mat); });
+
+  put(text, std::string(10 << 20, '\n'));
+  check_bounded(text, [&] { read_lines(text); });
+}
+
+TEST_CASE("bounded memory: documents of more keys and values than bytes can pay for") {
+  const TemporaryFolder folder;
+  const fs::path json = folder / "config.json", tensors = folder / "weights.safetensors";
+  std::string lists = "[[]", keys = "{\"0\":0";
+  for (int i = 0; i < 1 << 21; ++i) lists += ",[]";
+  for (int i = 1; i < 1 << 19; ++i) keys += ",\"" + std::to_string(i) + "\":{}";
+  for (const std::string& document : {lists + "]", keys + "}"}) {
+    put(json, document);
+    check_bounded(json, [&] { read_json(json); });
+    uint64_t size = document.size();
+    put(tensors, std::string(reinterpret_cast<const char*>(&size), 8) + document);
+    check_bounded(tensors, [&] { read_safetensors(tensors); });
+  }
+}
+
+}  // namespace tessera

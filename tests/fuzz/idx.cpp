@@ -1,0 +1,12 @@
+#include "data/idx.h"
+
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/targets.h"
+
+// Plain or gzip, of images and of labels.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tessera;
+  const fuzz::MemoryFile file(data, size);
+  for (const int rank : {1, 3}) fuzz::may_refuse(file.path(), [&] { read_idx(file.path(), rank); });
+  return 0;
+}
