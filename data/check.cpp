@@ -35,7 +35,7 @@ class Pictures {
   int64_t number(int64_t i) const { return in_train(i) ? i : i - dataset_.train->size(); }
   int64_t label(int64_t i) const { return split(i).label(number(i)); }
   std::string source(int64_t i) const { return split(i).source(number(i)); }
-  bool are_files() const { return size() > 0 && split(0).file(0) != nullptr; }
+  bool are_files() const { return dynamic_cast<const FileSplit*>(dataset_.train.get()) != nullptr; }
   const Seen& operator[](int64_t i) const { return seen_[static_cast<size_t>(i)]; }
 
   // The messages of those that cannot be read, in their order.
@@ -61,12 +61,13 @@ class Pictures {
  private:
   void look_at(int64_t i, Image& image) {
     Seen& seen = seen_[static_cast<size_t>(i)];
-    if (const fs::path* file = split(i).file(number(i))) {
-      const std::vector<uint8_t> bytes = read_file(*file, max_image_file_bytes);
+    if (are_files()) {  // as it is stored, before it was fitted to the data set's size
+      const std::string path = source(i);
+      const std::vector<uint8_t> bytes = read_file(path, max_image_file_bytes);
       seen.file = md5(bytes);
-      image = decode_image(bytes, file->string());
+      image = decode_image(bytes, path);
     } else {
-      split(i).original(number(i), image);
+      split(i).image(number(i), image);
     }
     const std::array<int, 2> size{image.height, image.width};
     Md5 sum;  // of the size too: 2 x 8 and 4 x 4 pixels are not the same picture

@@ -61,7 +61,8 @@ void FileSplit::image(int64_t i, Image& out) const {
     std::copy_n(kept, image_bytes_, out.pixels.begin());
     return;
   }
-  out = fit_square(load_image(*file(i)), image_size_, source(i));
+  const auto& path = items_[static_cast<size_t>(i)].path;
+  out = fit_square(load_image(path), image_size_, path.string());
   keep(i, out);
 }
 

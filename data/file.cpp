@@ -11,6 +11,13 @@ namespace tessera {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Of lists and annotations: more lines than the largest known one has thrice.
+constexpr int64_t max_text_bytes = int64_t{1} << 24, max_text_lines = 250000;
+
+}  // namespace
+
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);

@@ -12,10 +12,7 @@ namespace tessera {
 // The bytes of a regular file. Fails if it is missing, unreadable, or larger than `limit` bytes.
 std::vector<uint8_t> read_file(const std::filesystem::path& path, int64_t limit);
 
-// Of lists and annotations: 16 MB, and as many lines as the largest known one thrice.
-inline constexpr int64_t max_text_bytes = int64_t{1} << 24, max_text_lines = 250000;
-// The lines of a text file without line ends (\n or \r\n); empty lines at the end are left out. Fails past
-// those limits.
+// The lines of a text file without line ends (\n or \r\n); empty lines at the end are left out.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
 
 // The entries of a folder in byte order of their names; hidden ones (".name") are left out.

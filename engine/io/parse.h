@@ -18,9 +18,11 @@ namespace tessera::json_parse {
 
 constexpr size_t deepest = 100;  // levels
 
-// What a document takes in memory, at most: a value in a list that grows, an object or list, a key with its
-// place in the set that finds it twice. Together no more than the text and the allowance.
-constexpr size_t value_bytes = 48, container_bytes = 96, key_bytes = 288, allowance = size_t{48} << 20;
+// What a document takes in memory, at most: a value in a list that grows, an object or list, a key, and while
+// its object is open the key's place in the set that finds it twice. Together no more than the text and the
+// allowance.
+constexpr size_t value_bytes = 48, container_bytes = 96, key_bytes = 144, known_key_bytes = 96;
+constexpr size_t allowance = size_t{48} << 20;
 
 // `text` cut to `limit` bytes, between characters, with "..." for what is left out.
 inline std::string shortened(std::string text, size_t limit) {
@@ -104,6 +106,7 @@ template <class J> class Builder {
     return open(J::object());
   }
   bool end_object() {
+    spent_ -= known_key_bytes * keys_.back().size();
     keys_.pop_back();
     return close();
   }
@@ -114,7 +117,7 @@ template <class J> class Builder {
     if (!keys_.back().insert(name).second)
       fail(where_, ": ", position(text_, offset() - std::min(offset(), name.size() + 2)), ": the key '",
            shortened(name, 80), "' is given twice in one object");
-    spend(key_bytes + (name.size() > 15 ? 2 * name.size() : 0));
+    spend(key_bytes + known_key_bytes + (name.size() > 15 ? 2 * name.size() : 0));
     key_ = std::move(name);
     return true;
   }
