@@ -126,7 +126,7 @@ ExitCode run(const Options& options) {
   for (int64_t version = 0; version < options.versions; ++version) {
     loader.start(version);
     const Batch& batch = *loader.next();
-    contact.head(version, batch.other_labels.defined() ? fmt::format("own {:.0f} %", 100 * batch.lam)
+    contact.head(version, batch.other_labels.defined() ? fmt::format("own {:.0f}%", 100 * batch.lam)
                                                        : fmt::format("epoch {}", version + 1));
     const float* pixels = batch.images.data<float>();
     for (int64_t i = 0; i < rows; ++i, pixels += data.image_shape.elements())

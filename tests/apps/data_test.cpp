@@ -93,7 +93,7 @@ TEST_CASE("tessera data fetch: what it refuses, and what is there already") {
   std::filesystem::create_directories(folder / "svhn");
   put(folder / "svhn/train_32x32.mat", "1");
   put(folder / "svhn/test_32x32.mat", "1");
-  const Said there = tessera_program("data fetch svhn " + (folder / "svhn"));
+  const Said there = tessera_program("data fetch svhn " + (folder / "svhn").string());
   CHECK(there.code == 0);
   CHECK(there.out.find("already there") != std::string::npos);
 }

@@ -4,6 +4,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
-  fuzz::may_refuse("input.png", [&] { decode_image({data, size}, "input.FMT"); });
+  fuzz::may_refuse("input.png", [&] { decode_image({data, size}, "input.png"); });
   return 0;
 }
