@@ -105,7 +105,8 @@ std::string title_of(const Options& options, const TrainConfig& config) {
 ExitCode run(const Options& options) {
   check(options.out.ends_with(".png"), "data show: --out ", options.out, ": wanted a name that ends in .png");
   const TrainConfig config = config_of(options);
-  const Dataset data = open_data(config.data, task_of(config.model));
+  const bool masked = config.data.name == "shapes-seg" || config.data.name == "ade20k";
+  const Dataset data = open_data(config.data, masked ? Task::segment : task_of(config.model));
   const int64_t rows = std::min(options.pictures, data.train->size());
   const auto split = subset(data.train, rows, options.seed);
   Contact contact(title_of(options, config), rows, options.versions, static_cast<int>(data.image_shape[1]));

@@ -74,6 +74,18 @@ TEST_CASE("tessera data show: rows of pictures, each with its versions") {
       REQUIRE(std::equal(plain.at(y, 16 + x), plain.at(y, 16 + x) + 3, plain.at(y, 16 + 96 + 12 + x)));
 }
 
+TEST_CASE("tessera data show: pictures whose pixels have classes, and mixed ones") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "sheet.png";
+  for (const char* what : {"shapes-seg", "shapes --set augment.mixup=0.8"}) {
+    const Said said =
+        tessera_program(std::string("data show ") + what + " --pictures 2 --versions 2 --out " + out);
+    CAPTURE(said.err);
+    CHECK(said.code == 0);
+    CHECK(load_image(out).width == 2 * 16 + 96 + 2 * 6 + 2 * (96 + 6));
+  }
+}
+
 TEST_CASE("tessera data show: what it refuses") {
   CHECK(tessera_program("data show shapes --out sheet.jpg").complains_of(".png"));
   CHECK(tessera_program("data show shapes").complains_of("--out"));
