@@ -178,6 +178,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.ema = f.get("ema", c.ema, share);
   c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
   if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
+  c.tensorboard = f.get("tensorboard", c.tensorboard);
   c.seed = f.get("seed", c.seed, at_least_0);
   f.done();
   check_schedule(c, where);
@@ -210,6 +211,7 @@ Json to_json(const TrainConfig& c) {
             {"every_minutes", c.checkpoint.every_minutes},
             {"every_epochs", c.checkpoint.every_epochs},
             {"keep", c.checkpoint.keep}}},
+          {"tensorboard", c.tensorboard},
           {"seed", c.seed}};
 }
 

@@ -80,7 +80,8 @@ struct TrainConfig {
   double ema = 0;          // decay of the weights' moving average, which is then what is evaluated; 0: none
   int64_t eval_every = 1;  // epochs; the last one is evaluated in any case
   CheckpointConfig checkpoint;
-  int64_t seed = 0;  // of weights, order and augmentation
+  bool tensorboard = false;  // write TensorBoard's event files too
+  int64_t seed = 0;          // of weights, order and augmentation
 
   TrainConfig();
 };

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/checkpoint.h"
+#include "apps/class_table.h"
+#include "apps/csv.h"
 #include "apps/evaluate.h"
 #include "apps/options.h"
 #include "apps/report.h"
 #include "apps/subcommands.h"
 #include "apps/weights_source.h"
+#include "engine/io/file.h"
 
 namespace tessera {
 
@@ -19,7 +22,7 @@ namespace {
 
 struct Options {
   WeightsSource weights;
-  std::string checkpoint, dataset, data, split = "validation";
+  std::string checkpoint, dataset, data, split = "validation", csv, images_csv;
   int64_t batch = 128;
   bool json = false;
   Device device = Device::cpu;
@@ -56,36 +59,6 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   return dataset;
 }
 
-// Recall is the share of a class's pictures that are found, precision that of its predictions that are right.
-Json class_rows(const Evaluation& e, const std::vector<std::string>& names) {
-  Json rows = Json::array();
-  for (int64_t k = 0; k < e.classes; ++k) {
-    int64_t images = 0, predicted = 0;
-    for (int64_t j = 0; j < e.classes; ++j) {
-      images += e.at(k, j);
-      predicted += e.at(j, k);
-    }
-    const auto ratio = [&](int64_t of) {
-      return of > 0 ? Json(static_cast<double>(e.at(k, k)) / static_cast<double>(of)) : Json();
-    };
-    rows.push_back({{"class", k},
-                    {"name", names[static_cast<size_t>(k)]},
-                    {"images", images},
-                    {"predicted", predicted},
-                    {"recall", ratio(images)},
-                    {"precision", ratio(predicted)}});
-  }
-  return rows;
-}
-
-Json matrix_of(const Evaluation& e) {
-  Json rows = Json::array();
-  for (int64_t k = 0; k < e.classes; ++k)
-    rows.push_back(
-        std::vector<int64_t>(e.confusion.begin() + k * e.classes, e.confusion.begin() + (k + 1) * e.classes));
-  return rows;
-}
-
 // Labels down, predictions across, both by class number.
 void print_matrix(const Evaluation& e) {
   const int64_t most = *std::max_element(e.confusion.begin(), e.confusion.end());
@@ -101,31 +74,11 @@ void print_matrix(const Evaluation& e) {
   fmt::print("\n");
 }
 
-// The pairs of classes that are most often taken for one another.
 void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
-  struct Pair {
-    int64_t images, label, predicted;
-  };
-  std::vector<Pair> pairs;
-  for (int64_t k = 0; k < e.classes; ++k)
-    for (int64_t j = 0; j < e.classes; ++j)
-      if (j != k && e.at(k, j) > 0) pairs.push_back({e.at(k, j), k, j});
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Pair& a, const Pair& b) { return a.images > b.images; });
-  pairs.resize(std::min<size_t>(pairs.size(), 10));
   fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
-  for (const auto& [images, label, predicted] : pairs)
+  for (const auto& [images, label, predicted] : most_confused(e, 10))
     fmt::print("{:>6}  {} taken for {}\n", images, names[static_cast<size_t>(label)],
                names[static_cast<size_t>(predicted)]);
-}
-
-// A segmenter's classes with their IoU; null for one that no pixel has or is given.
-Json iou_rows(const Evaluation& e, const std::vector<std::string>& names) {
-  Json rows = Json::array();
-  const std::vector<double> iou = e.pixels->scores().iou;
-  for (size_t k = 0; k < iou.size(); ++k)
-    rows.push_back({{"class", k}, {"name", names[k]}, {"iou", std::isnan(iou[k]) ? Json() : Json(iou[k])}});
-  return rows;
 }
 
 void print_report(const Json& result, const Evaluation& e, const std::vector<std::string>& names) {
@@ -149,15 +102,40 @@ void print_report(const Json& result, const Evaluation& e, const std::vector<std
     print_confused(e, names);
 }
 
-ExitCode run(const Options& options) {
-  check(options.weights.given() == options.checkpoint.empty(),
-        "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
-  const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
-                                                        : read_checkpoint(options.checkpoint, options.device);
-  const Dataset dataset = open_for(checkpoint, options);
-  const auto loader = evaluation_loader(options.split == "train" ? dataset.train : dataset.validation,
-                                        Pipeline(checkpoint.data.empty_dataset()), options.batch);
-  const Evaluation e = *evaluate(checkpoint.model, *loader, {.device = options.device, .go_on = {}});
+// The table of the classes; numbers as JSON has them, empty where there are none.
+std::string csv_of(const Json& rows) {
+  std::vector<std::string> header;
+  for (const auto& [key, value] : rows.front().items()) header.push_back(key);
+  std::string text = csv_line(header);
+  for (const Json& row : rows) {
+    std::vector<std::string> fields;
+    for (const std::string& key : header) fields.push_back(row[key].is_null() ? "" : as_text(row[key]));
+    text += csv_line(fields);
+  }
+  return text;
+}
+
+// A line a picture, by its number in the split.
+std::string csv_of(const std::vector<Judgement>& judgements, const Split& split, Task task,
+                   const std::vector<std::string>& names) {
+  const auto name = [&](int64_t k) { return names[static_cast<size_t>(k)]; };
+  const bool segments = task == Task::segment;
+  std::string text =
+      segments ? "picture,source,right_pixels\n" : "picture,source,label,predicted,right,confidence,loss\n";
+  for (const Judgement& j : judgements) {
+    std::vector<std::string> fields{std::to_string(j.picture), split.source(j.picture)};
+    if (!segments)
+      for (const std::string& field : {name(j.label), name(j.predicted)}) fields.push_back(field);
+    fields.push_back(fmt::format("{}", j.right));
+    if (!segments)
+      for (const double number : {j.confidence, j.loss}) fields.push_back(fmt::format("{}", number));
+    text += csv_line(fields);
+  }
+  return text;
+}
+
+Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Options& options,
+               const Evaluation& e) {
   Json result{{"checkpoint", checkpoint.path.string()},
               {"dataset", dataset.name},
               {"split", options.split},
@@ -166,6 +144,29 @@ ExitCode run(const Options& options) {
   if (e.task == Task::classify)
     result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", matrix_of(e)}});
   if (e.task == Task::segment) result["classes"] = iou_rows(e, dataset.class_names);
+  return result;
+}
+
+ExitCode run(const Options& options) {
+  check(options.weights.given() == options.checkpoint.empty(),
+        "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
+  const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
+                                                        : read_checkpoint(options.checkpoint, options.device);
+  const Task task = task_of(checkpoint.model.config);
+  check(task != Task::diffuse || (options.csv.empty() && options.images_csv.empty()),
+        "eval: --csv and --images-csv are about classes, which a diffusion model does not tell apart");
+  const Dataset dataset = open_for(checkpoint, options);
+  const auto split = options.split == "train" ? dataset.train : dataset.validation;
+  const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch);
+  std::vector<Judgement> judgements;
+  const Evaluation e = *evaluate(checkpoint.model, *loader,
+                                 {.device = options.device,
+                                  .go_on = {},
+                                  .judgements = options.images_csv.empty() ? nullptr : &judgements});
+  const Json result = result_of(checkpoint, dataset, options, e);
+  if (!options.csv.empty()) write_file_atomically(options.csv, csv_of(result["classes"]));
+  if (!options.images_csv.empty())
+    write_file_atomically(options.images_csv, csv_of(judgements, *split, task, dataset.class_names));
   if (options.json)
     print_json(result);
   else
@@ -179,7 +180,8 @@ void add_eval(CLI::App& app) {
   CLI::App& command =
       add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
                   {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
-                   "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR"});
+                   "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR",
+                   "tessera eval runs/cifar --csv classes.csv --images-csv pictures.csv"});
   auto options = std::make_shared<Options>();
   command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
   command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
@@ -194,6 +196,12 @@ void add_eval(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   options->weights.add_to(command);
+  command.add_option("--csv", options->csv, "Write the table of the classes into this file too")
+      ->type_name("FILE");
+  command
+      .add_option("--images-csv", options->images_csv,
+                  "Write what was made of each picture into this file: label, prediction, confidence, loss")
+      ->type_name("FILE");
   add_device(command, options->device);
   add_threads(command);
   add_json(command, options->json);

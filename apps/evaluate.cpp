@@ -32,12 +32,69 @@ int64_t rank_of(const float* x, int64_t classes, int64_t label) {
   return rank;
 }
 
-void add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& labels,
-                Pass& pass) {
-  if (result.task == Task::classify) return result.add(model.logits(images, pass), labels);
-  if (result.task == Task::segment) return result.add_pixels(model.logits(images, pass), labels);
-  const TensorMap batch{{"input", images}, {"target", labels}};
-  result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
+int64_t best_class(const float* x, int64_t classes) { return std::max_element(x, x + classes) - x; }
+
+// logits [B, K], labels [B]
+std::vector<Judgement> judge_labels(const Tensor& logits, const Tensor& labels) {
+  const Tensor on_host = logits.to(Device::cpu).to(DType::f32);
+  std::vector<Judgement> judgements;
+  const int64_t classes = on_host.dim(1);
+  for (int64_t i = 0; i < on_host.dim(0); ++i) {
+    const float* x = on_host.data<float>() + i * classes;
+    const int64_t label = labels.data<int64_t>()[i], predicted = best_class(x, classes);
+    judgements.push_back({.picture = i,
+                          .label = label,
+                          .predicted = predicted,
+                          .confidence = std::exp(-cross_entropy_of(x, classes, predicted)),
+                          .right = predicted == label ? 1.0 : 0.0,
+                          .loss = cross_entropy_of(x, classes, label)});
+  }
+  return judgements;
+}
+
+// scores [B, K, H, W], masks [B, H, W]
+std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
+  const Tensor predicted = largest_class(scores).to(Device::cpu);
+  std::vector<Judgement> judgements;
+  const int64_t pixels = masks.dim(1) * masks.dim(2);
+  for (int64_t i = 0; i < masks.dim(0); ++i) {
+    const int64_t *is = masks.data<int64_t>() + i * pixels, *said = predicted.data<int64_t>() + i * pixels;
+    int64_t counted = 0, right = 0;
+    for (int64_t k = 0; k < pixels; ++k) {
+      counted += is[k] != no_class;
+      right += is[k] == said[k];
+    }
+    const double share = counted > 0 ? static_cast<double>(right) / static_cast<double>(counted) : 1;
+    judgements.push_back({.picture = i, .right = share});
+  }
+  return judgements;
+}
+
+// Adds the images and returns what was made of each.
+Tensor add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& targets,
+                  Pass& pass) {
+  if (result.task == Task::diffuse) {
+    const TensorMap batch{{"input", images}, {"target", targets}};
+    result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
+    return {};
+  }
+  Tensor logits = model.logits(images, pass);
+  if (result.task == Task::classify)
+    result.add(logits, targets);
+  else
+    result.add_pixels(logits, targets);
+  return logits;
+}
+
+// `first` is where the part of the batch begins that was judged.
+void keep_judgements(const EvaluateOptions& options, Task task, const Tensor& logits, const Tensor& targets,
+                     const Batch& batch, int64_t first) {
+  if (!options.judgements || !logits.defined()) return;
+  for (Judgement& each :
+       task == Task::segment ? judge_pixels(logits, targets) : judge_labels(logits, targets)) {
+    each.picture = batch.indices[static_cast<size_t>(first + each.picture)];
+    options.judgements->push_back(each);
+  }
 }
 
 }  // namespace
@@ -95,7 +152,7 @@ void Evaluation::add(const Tensor& logits, const Tensor& labels) {
   const int64_t* label = labels.data<int64_t>();
   for (int64_t i = 0; i < on_host.dim(0); ++i) {
     const float* x = on_host.data<float>() + i * classes;
-    const int64_t rank = rank_of(x, classes, label[i]), predicted = std::max_element(x, x + classes) - x;
+    const int64_t rank = rank_of(x, classes, label[i]), predicted = best_class(x, classes);
     ++images;
     correct += rank == 0;
     correct5 += rank < 5;
@@ -121,8 +178,10 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
                       options.micro_batch > 0 && options.device == Device::cpu ? options.micro_batch : images;
     for (int64_t first = 0; first < images; first += step) {
       const int64_t count = std::min(step, images - first);
-      add_images(result, model, batch->images.rows(first, count).to(options.device),
-                 targets_of(*batch, result.task).rows(first, count), pass);
+      const Tensor targets = targets_of(*batch, result.task).rows(first, count);
+      const Tensor logits =
+          add_images(result, model, batch->images.rows(first, count).to(options.device), targets, pass);
+      keep_judgements(options, result.task, logits, targets, *batch, first);
     }
   }
   return std::nullopt;

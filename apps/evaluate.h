@@ -49,11 +49,22 @@ struct Evaluation {
 // What the task learns from: the labels [B], or a segmenter's masks [B, H, W].
 const Tensor& targets_of(const Batch& batch, Task task);
 
+// One picture as a classifier or a segmenter saw it.
+struct Judgement {
+  int64_t picture;                     // its number in the split
+  int64_t label = -1, predicted = -1;  // a classifier's
+  double confidence = 0;               // the probability of `predicted`; of a segmenter, none
+  double right = 0;                    // whether they agree, 0 or 1; a segmenter's share of right pixels
+  double loss = 0;                     // cross entropy, a classifier's
+};
+
 struct EvaluateOptions {
   int64_t micro_batch = 32;  // images that go forward at once; 0: the whole batch
   Device device = Device::cpu;
   // Asked before each batch, with the images done so far; false ends the evaluation.
   std::function<bool(int64_t)> go_on;
+  // Where it is given, a judgement of each picture is added to it; none by a diffusion model.
+  std::vector<Judgement>* judgements = nullptr;
 };
 
 // Walks one epoch of the loader. A diffusion model meets the same noise at the same times on each walk in the

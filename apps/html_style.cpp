@@ -41,6 +41,7 @@ p { margin: 0 0 8px; }
   min-width: 0; }
 .card.wide { grid-column: 1 / -1; }
 .card > .note { margin-bottom: 6px; }
+.card > h3 + div, .card > h3 + table { margin-top: 6px; }
 .scroll { overflow: auto; max-height: 520px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 12.5px; margin: 6px 0 2px; color: var(--soft); }
 .legend b { color: var(--ink); font-weight: 600; }
@@ -73,11 +74,11 @@ table.matrix { width: auto; border-collapse: separate; border-spacing: 1px; font
 table.matrix td, table.matrix th { border: none; padding: 0; text-align: center; }
 table.matrix th { padding: 2px 6px; font-weight: 400; font-size: 12px; max-width: 130px; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; }
-table.matrix th.row { text-align: right; }
+table.matrix th.row { text-align: right; vertical-align: middle; }
 table.matrix th.col { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
   padding: 6px 2px; max-width: none; max-height: 120px; }
 table.matrix td { border-radius: 2px; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(134px, 1fr)); gap: 16px 14px; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(124px, 1fr)); gap: 16px 14px; }
 .pictures.trios { grid-template-columns: repeat(auto-fill, minmax(330px, 1fr)); }
 .pictures figure { margin: 0; font-size: 12.5px; line-height: 1.4; min-width: 0; overflow-wrap: anywhere; }
 .pictures figcaption { margin-top: 5px; }

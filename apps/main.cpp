@@ -7,6 +7,8 @@ int main(int argc, char** argv) {
   CLI::App app("A deep-learning engine for vision transformers that learn from small datasets.", "tessera");
   for (const auto add : {
            tessera::add_train,
+           tessera::add_ablate,
+           tessera::add_report,
            tessera::add_eval,
            tessera::add_predict,
            tessera::add_sample,

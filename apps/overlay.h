@@ -1,22 +1,15 @@
 #pragma once
 
+#include <vector>
+
+#include "apps/attention_maps.h"
 #include "data/image.h"
-#include "models/model.h"
 
 namespace tessera {
 
-// A forward pass, and where its class token looks in the last layer.
-struct Looked {
-  Tensor logits;     // [1, K]
-  Tensor attention;  // softmax probabilities over the patches, mean over the heads. [h, w], h = w
-};
-
-// Runs one image [1, C, H, W] with attention as it is defined (attention_plain). Fails for a model without a
-// class token over a square grid of patches.
-Looked look(const Model& model, const Tensor& image);
-
-// The picture beside itself under its attention [h, w]: bright and warm where it is high. Both enlarged to at
-// least 224 pixels a side.
-Image overlay(const Image& image, const Tensor& attention);
+// The picture beside itself under each of the maps of a row: bright and warm where the map is high; further
+// rows below, without the picture. All enlarged to at least 224 pixels a side, with white between them. Each
+// map is scaled to its own range.
+Image overlay(const Image& image, const std::vector<Heat>& first_row, const std::vector<Heat>& others);
 
 }  // namespace tessera

@@ -80,6 +80,8 @@ std::string as_seconds(const Json& value) {
   return seconds >= 1e-3 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.2f} us", seconds * 1e6);
 }
 
+std::string as_loss(const Json& value) { return fmt::format("{:.4f}", value.get<double>()); }
+
 std::string as_rate(const Json& value) { return fmt::format("{:.1f}", value.get<double>()); }
 
 std::string as_error(const Json& value) { return fmt::format("{:.1e}", value.get<double>()); }

@@ -19,6 +19,7 @@ std::string as_metric(const Json& value);   // 2.757 M, 189.75 M, 6.559 G
 std::string as_bytes(const Json& value);    // 11.03 MB; k, M, G are powers of 1000
 std::string as_percent(const Json& value);  // 0.7123 -> 71.2 %
 std::string as_seconds(const Json& value);  // 1.23 s, 45.6 ms, 7.8 us
+std::string as_loss(const Json& value);     // 0.1323
 std::string as_rate(const Json& value);     // 1234.5
 std::string as_error(const Json& value);    // 3.2e-09
 std::string as_shape(const Json& value);    // [1, 65, 192]

@@ -16,6 +16,7 @@ namespace tessera {
 //   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
 //   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
 //   state.safetensors  all that is needed to go on
+//   report.html        the run to look at, written when it is finished
 //
 // Every file but events.jsonl, which grows by whole lines, is replaced atomically. One process at a time has
 // a run; what one that was killed left half written is then removed.

@@ -7,6 +7,8 @@ namespace tessera {
 // Each adds its subcommand to the program: its options, its help, and what it does. One file each, of that
 // name.
 void add_train(CLI::App& app);
+void add_ablate(CLI::App& app);
+void add_report(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_sample(CLI::App& app);

@@ -10,8 +10,9 @@
 #include "apps/options.h"
 #include "apps/recipe.h"
 #include "apps/report.h"
+#include "apps/run_report.h"
+#include "apps/session.h"
 #include "apps/subcommands.h"
-#include "apps/trainer.h"
 #include "data/registry.h"
 #include "engine/core/parallel.h"
 
@@ -28,6 +29,7 @@ struct Options {
   std::vector<std::string> assignments;
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
+  bool tensorboard = false;
   StopAfter stop;
   bool find_lr = false, json = false;
   Computing computing;
@@ -37,8 +39,9 @@ struct Options {
 
 // What the command line changes in a recipe; a new run only.
 const std::vector<std::string> run_options{
-    "--recipe", "--set",        "--dataset", "--model", "--epochs",           "--batch",
-    "--lr",     "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head"};
+    "--recipe",     "--set",        "--dataset", "--model", "--epochs",           "--batch",
+    "--lr",         "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head",
+    "--tensorboard"};
 
 // "500" steps; "90s", "10m", "2h" of time.
 StopAfter parse_stop(const std::string& text) {
@@ -88,6 +91,7 @@ TrainConfig config_of(const Options& options) {
   set("--init", "init.weights", options.init);
   set("--resize-positions", "init.resize_positions", options.resize_positions);
   set("--fresh-head", "init.fresh_head", options.fresh_head);
+  set("--tensorboard", "tensorboard", options.tensorboard);
   for (const std::string& assignment : options.assignments) set_key(document, assignment);
   return read_train_config(document, where);
 }
@@ -151,25 +155,17 @@ ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& 
   return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
 }
 
-ExitCode train(Trainer& trainer, const TrainConfig& config, RunFolder& folder, const Options& options,
-               const char* event) {
-  folder.event(event, {{"epoch", trainer.position().epoch},
-                       {"step", trainer.position().step},
-                       {"threads", threads()},
-                       {"device", name(options.computing.device)}});
-  try {
-    const Ending ending = trainer.run(folder, options.stop);
-    folder.event(ending == Ending::finished ? "finished" : "stopped",
-                 {{"epoch", trainer.position().epoch}, {"step", trainer.position().step}});
-    if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
-  } catch (const std::exception& error) {
-    try {
-      folder.event("failed", {{"why", error.what()}});
-    } catch (const Error&) {  // as on a full disk: what went wrong first is what is said
-    }
-    throw;
-  }
+// The page that shows the run; the run itself is whole without it.
+void report(const RunFolder& folder, const Dataset& dataset, Device device) {
+  fmt::print("The report is {}\n", write_report(folder.path(), dataset, device).string());
+}
+
+ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
+               const Options& options, const char* event) {
+  const Ending ending = run_session(trainer, folder, options.stop, options.computing.device, event);
+  if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
   say_finished(trainer, config, folder, options);
+  report(folder, dataset, options.computing.device);
   return ExitCode::done;
 }
 
@@ -197,7 +193,7 @@ ExitCode start(const Options& options) {
   if (options.find_lr) return find_lr(trainer, out, options.json);
   RunFolder folder = RunFolder::create(out, to_json(config));
   introduce(trainer, shown, dataset, folder);
-  return train(trainer, config, folder, options, "start");
+  return train(trainer, config, dataset, folder, options, "start");
 }
 
 ExitCode resume(const Options& options) {
@@ -220,11 +216,12 @@ ExitCode resume(const Options& options) {
   if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
   if (trainer.finished()) {
     fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
+    if (!fs::exists(folder.path() / "report.html")) report(folder, dataset, options.computing.device);
     return ExitCode::done;
   }
   introduce(trainer, config, dataset, folder);
   fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);
-  return train(trainer, config, folder, options, "resume");
+  return train(trainer, config, dataset, folder, options, "resume");
 }
 
 void add_options(CLI::App& command, Options& o) {
@@ -264,6 +261,7 @@ void add_options(CLI::App& command, Options& o) {
                    "Train nothing, but try 100 steps of growing learning rates: a table, a suggestion, and "
                    "the curve in find-lr.html of --out");
   add_json(command, o.json);
+  command.add_flag("--tensorboard", o.tensorboard, "Write TensorBoard's event files into the run folder too");
   add_device(command, o.computing.device);
   add_precision(command, o.computing.precision);
   command.add_flag("!--no-graph", o.computing.graph,

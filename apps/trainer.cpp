@@ -117,6 +117,8 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   stop_ = stop;
   session_steps_ = 0;
   began_ = saved_ = Clock::now();
+  if (config_.tensorboard && !finished())
+    board_.emplace(folder.path(), at_.epoch * train_.batches() + at_.step, facts_.normalisation);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();
@@ -148,6 +150,7 @@ void Trainer::train_step(RunFolder& folder, const Batch& batch) {
   const double lr = schedule_.lr(k);
   const StepResult result = take_step(batch, lr);
   at_.add(result, images, lr);
+  if (board_) board_->step(k + 1, result, lr, batch);
   if (result.trouble)
     note_trouble(folder, *result.trouble);
   else if (average_)
@@ -275,6 +278,7 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
   if (at_.skipped > 0) line += fmt::format("  {} steps left out", at_.skipped);
   progress_.note(line + fmt::format("  {:.0f} img/s", rate));
   folder.event("epoch", details);
+  if (board_) board_->epoch(at_.epoch * train_.batches() + at_.step, details);
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {

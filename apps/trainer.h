@@ -10,6 +10,7 @@
 #include "apps/precision.h"
 #include "apps/progress.h"
 #include "apps/run_folder.h"
+#include "apps/tensorboard.h"
 #include "apps/train_state.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/schedule.h"
@@ -103,6 +104,7 @@ class Trainer {
   EpochClock epoch_clock_;
   Clock::time_point began_{}, saved_{};
   Progress progress_;
+  std::optional<TensorBoard> board_;
 };
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/rotary.h"
 #include "engine/ops/shape.h"
+#include "models/parts/places.h"
 #include "models/parts/stages.h"
 
 namespace tessera {
@@ -125,15 +126,22 @@ Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
     q = rotary(q, angles);
     k = rotary(k, angles);
   }
-  Tensor y = decomposed ? within(Lines::columns, x, q, k, within(Lines::rows, x, q, k, v))
-                        : attend(q, k, v, attention.options.heads, attention.terms(x, Tensor()));
+  Tensor y =
+      decomposed ? within(Lines::columns, x, q, k, within(Lines::rows, x, q, k, v)) : over_all(x, q, k, v);
   if (lepe) y = add(y, on_map(*lepe, v, attention.grid));
   return attention.proj(y);
+}
+
+Tensor RMT::DecayAttention::over_all(const Tensor& x, const Tensor& q, const Tensor& k,
+                                     const Tensor& v) const {
+  const Over map({.grid = attention.grid});
+  return attend(q, k, v, attention.options.heads, attention.terms(x, Tensor()));
 }
 
 Tensor RMT::DecayAttention::within(Lines lines, const Tensor& x, const Tensor& q, const Tensor& k,
                                    const Tensor& v) const {
   const Grid grid = attention.grid;
+  const Over map({.grid = grid, .columns = lines == Lines::columns});
   const Tensor y = attend(by_line(q, grid, lines), by_line(k, grid, lines), by_line(v, grid, lines),
                           attention.options.heads, attention.terms(x, lines));
   return from_lines(y, grid, lines);

@@ -64,6 +64,7 @@ struct RMT {
 
    private:
     Tensor projected(const Tensor& x, int64_t part) const;
+    Tensor over_all(const Tensor& x, const Tensor& q, const Tensor& k, const Tensor& v) const;
     Tensor within(Lines lines, const Tensor& x, const Tensor& q, const Tensor& k, const Tensor& v) const;
   };
 

@@ -9,6 +9,7 @@
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
 #include "models/parts/frame.h"
+#include "models/parts/places.h"
 
 namespace tessera {
 
@@ -57,10 +58,10 @@ Tensor index(const std::vector<int64_t>& order) {
 
 }  // namespace
 
-Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
-                               int64_t wanted_window, bool moved, int64_t hidden, double drop_rate,
-                               double eps)
-    : drop_path(drop_rate), path(scope.path()) {
+Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention,
+                               Grid its_grid, int64_t wanted_window, bool moved, int64_t hidden,
+                               double drop_rate, double eps)
+    : grid(its_grid), drop_path(drop_rate), path(scope.path()) {
   const int64_t window = std::min({wanted_window, grid.height, grid.width});
   const bool room = std::min(grid.height, grid.width) > wanted_window;
   const int64_t shift = moved && room ? window / 2 : 0;
@@ -79,6 +80,7 @@ Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionO
 
 Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
   const Inside here(path);
+  const Over map({.grid = grid, .order = &to_windows});
   const Tensor windows = take(norm1(x), 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
   const Tensor attended = take(attn(windows, {}, mask).reshape(x.shape()), 1, from_windows);
   const Tensor y = residual(x, attended, drop_path, pass);

@@ -26,6 +26,7 @@ struct Swin {
     Attention attn;
     LayerNorm norm2;
     Mlp mlp;
+    Grid grid;
     double drop_path = 0;
     Tensor to_windows, from_windows;  // the order of the tokens window by window, and back
     Tensor mask;                      // [windows, w w, w w], where the windows are moved

@@ -4,6 +4,7 @@
 
 #include "engine/autograd/observe.h"
 #include "models/parts/offsets.h"
+#include "models/parts/places.h"
 
 namespace tessera {
 
@@ -80,6 +81,7 @@ ScoreTerms Attention::terms(const Tensor& x, Lines lines) const {
 
 Tensor Attention::operator()(const Tensor& x, const Tensor& omega, const Tensor& mask) const {
   const Inside here(path);
+  const Over map({.grid = grid, .prefix = prefix});
   ScoreTerms terms = this->terms(x, omega);
   terms.mask = mask;
   return proj(attend(qkv(x), options.heads, terms));

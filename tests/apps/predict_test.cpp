@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "data/image.h"
 #include "data/shapes.h"
 #include "tests/apps/program.h"
@@ -62,12 +64,87 @@ TEST_CASE("predict draws where the class token looks") {
   REQUIRE(said.code == 0);
   auto rows = said.json();
   for (auto& row : rows) {
-    const Image picture = load_image(row["overlay"].get<std::string>());
+    const Image picture = load_image(row["overlay"]["file"].get<std::string>());
     CHECK(picture.height == 224);
-    CHECK(picture.width == 448);
+    CHECK(picture.width == 454);  // two of 224, and what is between them
+    CHECK(row["overlay"]["layer"] == "blocks.1.attn");
+    CHECK(row["overlay"]["maps"] == nlohmann::json{"mean of the heads"});
   }
   CHECK(rows[0]["top"][0]["probability"].get<double>() ==
         doctest::Approx(plain.json()[0]["top"][0]["probability"].get<double>()).epsilon(1e-4));
+}
+
+TEST_CASE("an overlay has every head, a layer of choice and the rollout if asked") {
+  const Trained trained;
+  const std::string common = "predict " + trained.checkpoint + " " + trained.star + " --json --overlay " +
+                             (trained.folder / "looks").string();
+  const Said said = tessera_program(common + " --heads --rollout --layer 1");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const auto drawn = said.json()[0]["overlay"];
+  CHECK(drawn["layer"] == "blocks.0.attn");
+  CHECK(drawn["maps"].size() == 14);  // the mean, the rollout, 12 heads
+  CHECK(drawn["maps"][1] == "rollout");
+  const Image picture = load_image(drawn["file"].get<std::string>());
+  CHECK(picture.height == 3 * 224 + 2 * 6);  // two rows of six heads below
+  CHECK(picture.width == 6 * 224 + 5 * 6);
+  for (const char* layer : {"0", "3", "-3"}) {
+    const Said refused = tessera_program(common + " --layer " + layer);
+    CHECK(refused.code == 2);
+    CHECK(refused.complains_of("the model has 2 layers of attention"));
+  }
+  const Said nowhere = tessera_program("predict " + trained.checkpoint + " " + trained.star + " --heads");
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.complains_of("give --overlay DIR"));
+}
+
+TEST_CASE("predict takes folders and patterns, and writes a CSV") {
+  const Trained trained;
+  std::filesystem::create_directories(trained.folder / "photos" / "more");
+  for (const char* name : {"photos/b.png", "photos/more/c.PNG", "photos/a, \"1\".png"})
+    std::filesystem::copy_file(trained.star, trained.folder / name);
+  put(trained.folder / "photos" / "notes.txt", "no picture");
+  const std::string photos = (trained.folder / "photos").string(), csv = (trained.folder / "p.csv").string();
+  const Said said =
+      tessera_program("predict " + trained.checkpoint + " " + photos + " --json --top 2 --csv " + csv);
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const auto rows = said.json();
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1]["image"] == photos + "/b.png");
+  CHECK(rows[2]["image"] == photos + "/more/c.PNG");
+  const std::string text = bytes_of(csv);
+  CHECK(text.starts_with("image,class1,name1,probability1,class2,name2,probability2\n\"" + photos +
+                         "/a, \"\"1\"\".png\","));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 4);
+  const Said matched = tessera_program("predict " + trained.checkpoint + " '" + photos + "/*.png' --json");
+  CHECK(matched.json().size() == 2);
+  const auto refused = [&](const std::string& argument, const char* why) {
+    const Said no = tessera_program("predict " + trained.checkpoint + " '" + argument + "'");
+    CHECK(no.code == 2);
+    CHECK(no.complains_of(why));
+  };
+  refused(photos + "/*.gif", "no file matches");
+  std::filesystem::create_directory(trained.folder / "bare");
+  refused((trained.folder / "bare").string(), "no .jpg, .jpeg, .png or .bmp");
+}
+
+TEST_CASE("eval writes the classes and the pictures as CSV") {
+  const Trained trained;
+  const std::string classes = (trained.folder / "classes.csv").string(),
+                    pictures = (trained.folder / "pictures.csv").string();
+  const Said said = tessera_program("eval " + trained.checkpoint + " --json --csv " + classes +
+                                    " --images-csv " + pictures);
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const std::string table = bytes_of(classes), list = bytes_of(pictures);
+  CHECK(table.starts_with("class,name,images,predicted,recall,precision\n0,"));
+  CHECK(std::count(table.begin(), table.end(), '\n') == 11);
+  CHECK(list.starts_with("picture,source,label,predicted,right,confidence,loss\n0,"));
+  CHECK(std::count(list.begin(), list.end(), '\n') == 11);
+  size_t right = 0;
+  for (size_t at = 0; (at = list.find(",1,0.", at)) != std::string::npos; ++at) ++right;
+  CHECK(static_cast<double>(right) / 10 == said.json()["top1"].get<double>());
 }
 
 TEST_CASE("predict and eval refuse what they cannot read, by its path") {

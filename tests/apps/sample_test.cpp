@@ -29,6 +29,11 @@ TEST_CASE("a diffusion model trains by its loss alone") {
   CHECK(said.out.find("acc") == std::string::npos);
   CHECK(said.out.find("top-1") == std::string::npos);
 
+  const std::string html = bytes_of(folder / "run" / "report.html");
+  CHECK(html.find("What it draws") != std::string::npos);
+  CHECK(html.find("alt=\"samples\"") != std::string::npos);
+  CHECK(html.find("top-1") == std::string::npos);
+
   const std::string metrics = bytes_of(folder / "run" / "metrics.csv");
   CHECK(metrics.find("validation_loss,validation_top1,validation_top5\n") != std::string::npos);
   CHECK(metrics.find(",,\n") != std::string::npos);  // no accuracies

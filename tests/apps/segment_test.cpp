@@ -60,6 +60,15 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   CHECK(table.out.find("mean IoU") != std::string::npos);
   CHECK(table.out.find("triangle") != std::string::npos);
 
+  const std::string html = bytes_of(folder / "run" / "report.html");
+  for (const char* part : {">Mean IoU<", "The fewest right pixels", "of the pixels right", "background"})
+    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  const std::string pictures = (folder / "pictures.csv").string();
+  REQUIRE(tessera_program("eval " + run + " --images-csv " + pictures).code == 0);
+  const std::string list = bytes_of(pictures);
+  CHECK(list.starts_with("picture,source,right_pixels\n0,"));
+  CHECK(std::count(list.begin(), list.end(), '\n') == 21);
+
   const Said predict = tessera_program("predict " + run + " any.png");
   CHECK(predict.code == 2);
   CHECK(predict.complains_of("a class to each pixel"));

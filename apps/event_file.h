@@ -1,0 +1,55 @@
+#pragma once
+
+// TensorBoard's event files: TFRecord frames around protocol buffers of one shape, written by hand.
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tessera {
+
+// CRC-32C (Castagnoli; RFC 3720, B.4), and as TFRecord stores it: turned right by 15 bits, plus 0xa282ead8.
+uint32_t crc32c(std::string_view bytes);
+uint32_t masked_crc32c(std::string_view bytes);
+
+// One TFRecord: length as u64, its masked CRC as u32, the bytes, their masked CRC; all little-endian.
+std::string tf_record(std::string_view bytes);
+
+using Scalars = std::span<const std::pair<std::string, double>>;  // tag, value; stored as float
+
+// Event messages (tensorflow/core/util/event.proto), `wall_time` in seconds since 1970.
+std::string version_event(double wall_time);              // what a file begins with
+std::string start_event(double wall_time, int64_t step);  // later steps of other files are void
+std::string scalars_event(double wall_time, int64_t step, Scalars scalars);
+// A picture as the bytes of a PNG file.
+std::string image_event(double wall_time, int64_t step, const std::string& tag, int height, int width,
+                        std::string_view png);
+
+// An event file that grows. Events are kept and written out after a few seconds, by flush() and at the end.
+class EventFile {
+ public:
+  // A new file of the folder, events.out.tfevents.TIME.HOST.PID, which goes on after `step`. Fails where it
+  // cannot be written.
+  EventFile(const std::filesystem::path& folder, int64_t step);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  void scalars(int64_t step, Scalars scalars);
+  void image(int64_t step, const std::string& tag, int height, int width, std::string_view png);
+  void flush();  // fails, naming the file, where it cannot be written
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void add(const std::string& event);
+
+  std::filesystem::path path_;
+  int descriptor_;
+  std::string waiting_;
+  double written_ = 0;  // when
+};
+
+}  // namespace tessera
