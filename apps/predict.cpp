@@ -160,7 +160,7 @@ ExitCode run(Options options) {
   if (plain && !options.checkpoint.empty()) options.images.insert(options.images.begin(), options.checkpoint);
   check(plain || !options.checkpoint.empty(),
         "predict: by what? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
-  check(!options.images.empty(), "predict: of what? Give JPEG, PNG or BMP files, folders or patterns");
+  check(!options.images.empty(), "predict: of what? Give JPEG, PNG or BMP files, or folders of them");
   const Checkpoint checkpoint =
       plain ? options.weights.read(options.device) : read_checkpoint(options.checkpoint, options.device);
   const Task task = task_of(checkpoint.model.config);

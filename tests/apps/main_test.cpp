@@ -8,8 +8,8 @@ TEST_CASE("tessera --version and --help") {
   CHECK(tessera_program("--version").out.starts_with("tessera 0."));
   const Said help = tessera_program("--help");
   CHECK(help.code == 0);
-  for (const char* name :
-       {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench", "data"}) {
+  for (const char* name : {"train", "ablate", "report", "eval", "predict", "sample", "models", "summary",
+                           "parity", "gradcheck", "bench", "data"}) {
     CAPTURE(name);
     CHECK(help.out.find(name) != std::string::npos);
     const Said inner = tessera_program(std::string(name) + " --help");

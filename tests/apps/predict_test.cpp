@@ -164,7 +164,7 @@ TEST_CASE("predict and eval refuse what they cannot read, by its path") {
           "broken.safetensors");
   refused("predict " + (trained.folder / "run" / "state.safetensors").string() + " " + trained.star,
           "is no checkpoint");
-  refused("predict " + trained.checkpoint, "image is required");
+  refused("predict " + trained.checkpoint, "predict: of what?");
   refused("eval " + trained.folder.path().string(), "neither best.safetensors nor last.safetensors");
   refused("eval " + trained.checkpoint + " --dataset cifar10", "--data DIR");
   refused("eval " + trained.checkpoint + " --split test", "--split");

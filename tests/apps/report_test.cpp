@@ -61,7 +61,7 @@ TEST_CASE("several runs are compared") {
   const TemporaryFolder folder;
   const std::string first = (folder / "first").string(), second = (folder / "second").string();
   REQUIRE(tessera_program(tiny_vit + first).code == 0);
-  REQUIRE(tessera_program(tiny_vit + second + " --lr 0.005 --epochs 3").code == 0);
+  REQUIRE(tessera_program(tiny_vit + second + " --lr 0.005 --set epochs=3").code == 0);
   const std::string out = (folder / "both.html").string();
   const Said said = tessera_program("report " + first + " " + second + " --json --out " + out);
   CAPTURE(said.err);

@@ -65,7 +65,7 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   const std::string good = R"({"model": {"arch": "vit"}})";
   refused(good, "epoch,loss\n1,2\n2\n", "line 3 has 1 fields, the first 2");
   refused(good, "epoch,loss\n1,two\n", "line 2: 'two' is no number");
-  refused(good, std::string("epoch\n1\0002\n", 10), "is no number");
+  refused(good, std::string("epoch\n1\0002\n", 10), "line 2: '1");
   refused("[]", "", "describes no run");
   refused(R"({"model": 3})", "", "describes no run");
   refused("{", "", "config.json");
