@@ -13,7 +13,8 @@ const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
 
 GroupRule read_group(Fields f) {
   GroupRule g;
-  g.pattern = f.get<std::string>("pattern");
+  if (f.has("dimensions")) g.dimensions = f.get<int64_t>("dimensions", at_least_0);
+  g.pattern = g.dimensions ? f.get("pattern", "*") : f.get<std::string>("pattern");
   g.lr_scale = f.get("lr_scale", g.lr_scale, at_least_0);
   if (f.has("weight_decay")) g.weight_decay = f.get<double>("weight_decay", at_least_0);
   f.done();
@@ -44,8 +45,11 @@ OptimizerConfig read_optimizer(Fields f) {
 
 ScheduleConfig read_schedule(Fields f) {
   ScheduleConfig s;
+  s.decay = f.choice("decay", {"cosine", "linear", "none"}, "cosine");
   s.warmup_epochs = f.get("warmup_epochs", s.warmup_epochs, at_least_0);
   s.min_lr = f.get("min_lr", s.min_lr, at_least_0);
+  s.warmup_lr = f.get("warmup_lr", s.min_lr, at_least_0);
+  s.cooldown_epochs = f.get("cooldown_epochs", s.cooldown_epochs, at_least_0);
   f.done();
   return s;
 }
@@ -91,9 +95,12 @@ Json read_model(Fields& f, const Json& otherwise) {
 void check_schedule(const TrainConfig& c, const std::string& where) {
   check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
         " is above optimizer.lr ", c.optimizer.lr);
-  check(c.steps > 0 || c.schedule.warmup_epochs <= static_cast<double>(c.epochs), where,
-        ": schedule.warmup_epochs ", c.schedule.warmup_epochs, " is more than all ", c.epochs,
-        " epochs; give --epochs or ", "--set schedule.warmup_epochs=N");
+  check(c.schedule.warmup_lr <= c.optimizer.lr, where, ": schedule.warmup_lr ", c.schedule.warmup_lr,
+        " is above optimizer.lr ", c.optimizer.lr);
+  const double given = c.schedule.warmup_epochs + c.schedule.cooldown_epochs;
+  check(c.steps > 0 || given <= static_cast<double>(c.epochs), where, ": schedule.warmup_epochs ",
+        c.schedule.warmup_epochs, c.schedule.cooldown_epochs > 0 ? " and cooldown_epochs" : "",
+        " is more than all ", c.epochs, " epochs; give --epochs or ", "--set schedule.warmup_epochs=N");
 }
 
 Json to_json(const OptimizerConfig& o) {
@@ -106,6 +113,7 @@ Json to_json(const OptimizerConfig& o) {
   for (const GroupRule& g : o.groups) {
     Json group{{"pattern", g.pattern}, {"lr_scale", g.lr_scale}};
     if (g.weight_decay) group["weight_decay"] = *g.weight_decay;
+    if (g.dimensions) group["dimensions"] = *g.dimensions;
     json["groups"].push_back(group);
   }
   return json;
@@ -168,6 +176,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.steps = f.get("steps", c.steps, at_least_0);
   c.passes = f.get("passes", c.passes, at_least_1);
   c.repetitions = f.get("repetitions", c.repetitions, at_least_1);
+  c.epoch_multiple = f.get("epoch_multiple", c.epoch_multiple, at_least_1);
   if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
   if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule);
   c.clip = f.get("clip", c.clip, at_least_0);
@@ -200,8 +209,14 @@ Json to_json(const TrainConfig& c) {
           {"steps", c.steps},
           {"passes", c.passes},
           {"repetitions", c.repetitions},
+          {"epoch_multiple", c.epoch_multiple},
           {"optimizer", to_json(c.optimizer)},
-          {"schedule", {{"warmup_epochs", c.schedule.warmup_epochs}, {"min_lr", c.schedule.min_lr}}},
+          {"schedule",
+           {{"decay", c.schedule.decay},
+            {"warmup_epochs", c.schedule.warmup_epochs},
+            {"warmup_lr", c.schedule.warmup_lr},
+            {"min_lr", c.schedule.min_lr},
+            {"cooldown_epochs", c.schedule.cooldown_epochs}}},
           {"clip", c.clip},
           {"smoothing", c.smoothing},
           {"ema", c.ema},

@@ -37,10 +37,13 @@ struct OptimizerConfig {
   std::vector<GroupRule> groups;                  // what is special about some parameters
 };
 
-// Linear warm-up from min_lr, then a cosine back to it.
+// Linear warm-up from warmup_lr, then a decay to min_lr, which the last cooldown_epochs stay at.
 struct ScheduleConfig {
+  std::string decay = "cosine";  // or "linear", or "none": the learning rate stays
   double warmup_epochs = 10;
+  double warmup_lr = 1e-6;  // a config's default is its min_lr
   double min_lr = 1e-6;
+  double cooldown_epochs = 0;
 };
 
 struct CheckpointConfig {
@@ -73,6 +76,7 @@ struct TrainConfig {
   // repeated augmentation (Hoffer et al., 2020). The code of "Vision Transformer for Small-Size Datasets" has
   // 3 passes and no repetition instead.
   int64_t repetitions = 1;
+  int64_t epoch_multiple = 1;  // images in an epoch are cut to a multiple of this; 256 in DeiT's code
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 0;         // the largest norm of the gradient; 0: any

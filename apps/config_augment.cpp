@@ -2,6 +2,8 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 namespace tessera {
 
@@ -10,13 +12,16 @@ namespace {
 const Range share = Range::between(0, 1);
 constexpr std::array fills{"mean", "zero", "noise"};
 
-ErasingOptions read_erasing(Fields f, ErasingOptions e) {
-  e.probability = f.get("probability", e.probability, share);
-  const auto area = f.get<std::vector<double>>("area", {e.min_area, e.max_area}, share);
+std::pair<double, double> read_area(Fields& f, double smallest, double largest) {
+  const auto area = f.get<std::vector<double>>("area", {smallest, largest}, share);
   if (area.size() != 2 || area[0] > area[1])
     f.fail_at("area", "is no [smallest, largest] share of a picture");
-  e.min_area = area[0];
-  e.max_area = area[1];
+  return {area[0], area[1]};
+}
+
+ErasingOptions read_erasing(Fields f, ErasingOptions e) {
+  e.probability = f.get("probability", e.probability, share);
+  std::tie(e.min_area, e.max_area) = read_area(f, e.min_area, e.max_area);
   e.min_ratio = f.get("min_ratio", e.min_ratio, Range::between(0.01, 1));
   e.log_ratio = f.get("log_ratio", e.log_ratio);
   const std::string fill = f.choice("fill", {"mean", "zero", "noise"}, fills[static_cast<size_t>(e.fill)]);
@@ -25,6 +30,26 @@ ErasingOptions read_erasing(Fields f, ErasingOptions e) {
                             : ErasingOptions::Fill::noise;
   f.done();
   return e;
+}
+
+ResizedCropOptions read_resized_crop(Fields f) {
+  ResizedCropOptions r;
+  std::tie(r.min_area, r.max_area) = read_area(f, r.min_area, r.max_area);
+  r.min_ratio = f.get("min_ratio", r.min_ratio, Range::between(0.01, 1));
+  r.filter = f.choice("filter", {"bilinear", "bicubic"}, "bilinear") == "bicubic" ? Filter::bicubic
+                                                                                  : Filter::bilinear;
+  f.done();
+  return r;
+}
+
+RandAugmentOptions read_randaugment(Fields f) {
+  RandAugmentOptions r;
+  r.operations = f.get("operations", r.operations, Range::between(1, 100));
+  r.magnitude = f.get("magnitude", r.magnitude, Range::between(0, 10));
+  r.deviation = f.get("deviation", r.deviation, Range::between(0, 10));
+  r.probability = f.get("probability", r.probability, share);
+  f.done();
+  return r;
 }
 
 MixOptions read_mix(Fields& f, MixOptions m) {
@@ -46,6 +71,8 @@ AugmentOptions read_augment(Fields f, AugmentOptions a) {
   a.crop_padding = static_cast<int>(f.get<int64_t>("crop_padding", a.crop_padding, Range::between(0, 4096)));
   a.autoaugment = from_none(
       f.choice("autoaugment", {"none", "cifar10", "svhn", "imagenet"}, or_none(a.autoaugment).c_str()));
+  if (auto crop = f.find_object("resized_crop")) a.resized_crop = read_resized_crop(*crop);
+  if (auto rand = f.find_object("randaugment")) a.randaugment = read_randaugment(*rand);
   if (auto erasing = f.find_object("erasing")) a.erasing = read_erasing(*erasing, a.erasing);
   a.mix = read_mix(f, a.mix);
   f.done();
@@ -54,9 +81,21 @@ AugmentOptions read_augment(Fields f, AugmentOptions a) {
 
 Json to_json(const AugmentOptions& a) {
   const ErasingOptions& e = a.erasing;
-  return {{"flip", a.flip},
+  Json crop, rand;  // null: none
+  if (a.resized_crop)
+    crop = {{"area", {a.resized_crop->min_area, a.resized_crop->max_area}},
+            {"min_ratio", a.resized_crop->min_ratio},
+            {"filter", a.resized_crop->filter == Filter::bicubic ? "bicubic" : "bilinear"}};
+  if (a.randaugment)
+    rand = {{"operations", a.randaugment->operations},
+            {"magnitude", a.randaugment->magnitude},
+            {"deviation", a.randaugment->deviation},
+            {"probability", a.randaugment->probability}};
+  return {{"resized_crop", crop},
+          {"flip", a.flip},
           {"crop_padding", a.crop_padding},
           {"autoaugment", or_none(a.autoaugment)},
+          {"randaugment", rand},
           {"erasing",
            {{"probability", e.probability},
             {"area", {e.min_area, e.max_area}},

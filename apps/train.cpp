@@ -30,6 +30,7 @@ struct Options {
   int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
   double lr = 0;
   bool tensorboard = false;
+  bool list_recipes = false, print_config = false;
   StopAfter stop;
   bool find_lr = false, json = false;
   Computing computing;
@@ -97,12 +98,21 @@ TrainConfig config_of(const Options& options) {
 }
 
 void check_dataset_is_named(const TrainConfig& config) {
-  std::string known, recipes;
+  std::string known;
   for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
-  for (const auto& [name, text] : built_in_recipes())
-    recipes += (recipes.empty() ? "" : ", ") + std::string(name);
-  check(!config.data.name.empty(), "train: what on? Give --dataset NAME (", known, ") or --recipe NAME (",
-        recipes, ")");
+  check(!config.data.name.empty(), "train: what on? Give --dataset NAME (", known,
+        ") or --recipe NAME (demo, or one of --list-recipes)");
+}
+
+ExitCode list() {
+  fmt::print("{}", list_of_recipes());
+  return ExitCode::done;
+}
+
+ExitCode print_config(const Options& options) {
+  check(!options.given("--resume"), "train: --print-config is for a new run; RUN/config.json is a run's");
+  print_json(to_json(config_of(options)));
+  return ExitCode::done;
 }
 
 std::string model_name(const TrainConfig& config) {
@@ -227,6 +237,9 @@ ExitCode resume(const Options& options) {
 void add_options(CLI::App& command, Options& o) {
   command.add_option("--recipe", o.recipe, "A built-in recipe or a JSON file, a run's config.json say")
       ->type_name("NAME|FILE");
+  command.add_flag("--list-recipes", o.list_recipes, "Name the built-in recipes, by the papers' tables");
+  command.add_flag("--print-config", o.print_config,
+                   "Print the whole config that the other options make, and train nothing");
   command
       .add_option("--set", o.assignments,
                   "Set any key of the config, as in optimizer.lr=0.001; after all else")
@@ -274,7 +287,7 @@ void add_options(CLI::App& command, Options& o) {
 void add_train(CLI::App& app) {
   CLI::App& command = add_command(
       app, "train", "Train a model, or go on with a run.",
-      {"tessera train --recipe demo",
+      {"tessera train --recipe demo", "tessera train --recipe sl-vit-tiny-imagenet --data tiny-imagenet-200",
        "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
        "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
        "tessera train --dataset folder --data DIR --model vit.json --init vit.safetensors --fresh-head",
@@ -283,15 +296,23 @@ void add_train(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->command = &command;
   add_options(command, *options);
-  std::string recipes = "\nBuilt-in recipes:";
-  for (const auto& [recipe, text] : built_in_recipes())
-    recipes += fmt::format("\n  {:<28}{}", recipe, parse_json(text, std::string(recipe)).value("about", ""));
+  std::string recipes = "\nBuilt-in recipes, among those of --list-recipes:";
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.group != built_in_recipes().front().group) break;
+    recipes += fmt::format("\n  {:<28}{}", recipe.name, recipe.about);
+  }
+  recipes +=
+      "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
   command.footer(
       command.get_footer() + "\n" + recipes +
       "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after one "
       "leaves\nat once. A step whose loss or gradient is not finite changes nothing; three in a row end the "
       "run.");
-  on_run(command, [options] { return options->given("--resume") ? resume(*options) : start(*options); });
+  on_run(command, [options] {
+    if (options->list_recipes) return list();
+    if (options->print_config) return print_config(*options);
+    return options->given("--resume") ? resume(*options) : start(*options);
+  });
 }
 
 }  // namespace tessera

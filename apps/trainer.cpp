@@ -24,15 +24,29 @@ constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout
 
 LoaderOptions loader_options(const TrainConfig& config) {
   LoaderOptions options;
-  options.sampler = {.batch = config.batch, .passes = config.passes, .repetitions = config.repetitions};
+  options.sampler = {.batch = config.batch,
+                     .passes = config.passes,
+                     .repetitions = config.repetitions,
+                     .multiple = config.epoch_multiple};
   options.mix = config.augment.mix;
   options.seed = static_cast<uint64_t>(config.seed);
   return options;
 }
 
 Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
-  const int64_t warmup = std::llround(config.schedule.warmup_epochs * static_cast<double>(steps_in_epoch));
-  return Schedule::warmup_cosine(config.optimizer.lr, config.schedule.min_lr, warmup, steps);
+  const ScheduleConfig& s = config.schedule;
+  const auto steps_of = [&](double epochs) {
+    return std::llround(epochs * static_cast<double>(steps_in_epoch));
+  };
+  using Decay = Schedule::Decay;
+  return Schedule({.highest = config.optimizer.lr,
+                   .first = s.warmup_lr,
+                   .last = s.min_lr,
+                   .warmup = steps_of(s.warmup_epochs),
+                   .iterations = steps - steps_of(s.cooldown_epochs),
+                   .decay = s.decay == "cosine"   ? Decay::cosine
+                            : s.decay == "linear" ? Decay::linear
+                                                  : Decay::none});
 }
 
 // The score in a checkpoint.

@@ -25,6 +25,8 @@ class Split {
   // Writes picture i into `out`, whose memory is used again. Fails, naming the file, where it cannot be
   // decoded.
   virtual void image(int64_t i, Image& out) const = 0;
+  // The same before it was fitted to the data set's size.
+  virtual void original(int64_t i, Image& out) const { image(i, out); }
   // Where picture i comes from, for messages: its path, or a file and a record number.
   virtual std::string source(int64_t i) const = 0;
   // Whether the pictures have a class for each pixel, for segmentation.
@@ -112,6 +114,9 @@ class FileSplit : public Split {
   int64_t size() const override { return static_cast<int64_t>(items_.size()); }
   int64_t label(int64_t i) const override { return items_[static_cast<size_t>(i)].label; }
   void image(int64_t i, Image& out) const override;
+  void original(int64_t i, Image& out) const override {
+    out = load_image(items_[static_cast<size_t>(i)].path);
+  }
   std::string source(int64_t i) const override { return items_[static_cast<size_t>(i)].path.string(); }
 
  private:

@@ -141,7 +141,10 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   Image image;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
-    split_->image(index, image);
+    if (pipeline_.takes_originals() && !slot.batch.masks.defined())
+      split_->original(index, image);
+    else
+      split_->image(index, image);
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
     pipeline_(image, of_picture, slot.batch.images.data<float>() + i * floats);
     if (slot.batch.masks.defined()) {

@@ -14,16 +14,18 @@ Sampler::Sampler(int64_t images, const SamplerOptions& options, uint64_t seed)
   check(options.batch > 0, "sampler: batch size ", options.batch, " is not positive");
   check(options.passes > 0 && options.repetitions > 0, "sampler: ", options.passes, " passes, ",
         options.repetitions, " repetitions; both must be positive");
-  check(batches() > 0, "sampler: an epoch of ", images * options.passes, " images is less than one batch of ",
+  check(options.multiple > 0, "sampler: an epoch of a multiple of ", options.multiple, " images");
+  check(batches() > 0, "sampler: an epoch of ", length(), " images is less than one batch of ",
         options.batch);
 }
 
+int64_t Sampler::length() const { return size_ * options_.passes / options_.multiple * options_.multiple; }
+
 int64_t Sampler::batches() const {
-  const int64_t length = size_ * options_.passes;
-  return options_.drop_last ? length / options_.batch : (length + options_.batch - 1) / options_.batch;
+  return options_.drop_last ? length() / options_.batch : (length() + options_.batch - 1) / options_.batch;
 }
 
-int64_t Sampler::images() const { return std::min(batches() * options_.batch, size_ * options_.passes); }
+int64_t Sampler::images() const { return std::min(batches() * options_.batch, length()); }
 
 int64_t Sampler::permutations() const {
   return (options_.passes + options_.repetitions - 1) / options_.repetitions;

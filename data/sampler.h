@@ -11,11 +11,12 @@ struct SamplerOptions {
   bool shuffle = true;      // a fresh permutation for every pass; else in order
   int64_t passes = 1;       // an epoch's length in images: passes x images
   int64_t repetitions = 1;  // each index so often in a row
+  int64_t multiple = 1;     // an epoch's length is cut to a multiple of this: 256 in DeiT's code
   bool drop_last = true;    // the short batch at the end of an epoch
 };
 
 // Which pictures make up each batch of an epoch: permutations of all pictures one after another, each index
-// emitted `repetitions` times, cut off at passes x images, then into batches across the permutations'
+// emitted `repetitions` times, cut off at the epoch's length, then into batches across the permutations'
 // borders.
 class Sampler {
  public:
@@ -31,6 +32,7 @@ class Sampler {
   std::vector<int64_t> walk(std::span<const int64_t> permutations) const;
 
  private:
+  int64_t length() const;        // of an epoch, before it is cut into batches
   int64_t permutations() const;  // that an epoch reads, the last one perhaps in part
 
   int64_t size_;

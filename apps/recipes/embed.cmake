@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=recipes.cpp -P embed.cmake: writes a C++ file that holds every recipe of this folder.
+# cmake -DOUTPUT=recipes.cpp -P embed.cmake: writes a C++ file that holds every file of this folder.
 file(GLOB recipes ${CMAKE_CURRENT_LIST_DIR}/*.json)
 set(rows "")
 foreach(recipe IN LISTS recipes)
@@ -10,10 +10,10 @@ file(WRITE ${OUTPUT} "#include \"apps/recipe.h\"
 
 namespace tessera {
 
-const std::vector<BuiltInRecipe>& built_in_recipes() {
-  static const std::vector<BuiltInRecipe> recipes{
+const std::vector<RecipeFile>& recipe_files() {
+  static const std::vector<RecipeFile> files{
 ${rows}  };
-  return recipes;
+  return files;
 }
 
 }  // namespace tessera

@@ -1,12 +1,27 @@
 #include "data/augment/pipeline.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "data/augment/autoaugment.h"
 #include "data/augment/crop.h"
 #include "data/augment/erasing.h"
 #include "data/augment/flip.h"
+#include "data/augment/resized_crop.h"
 #include "engine/core/error.h"
 
 namespace tessera {
+
+namespace {
+
+Colour colour_of(const std::array<float, 3>& mean) {
+  Colour colour;
+  for (size_t c = 0; c < 3; ++c)
+    colour[c] = static_cast<uint8_t>(std::clamp(std::lround(255 * mean[c]), 0l, 255l));
+  return colour;
+}
+
+}  // namespace
 
 Pipeline::Pipeline(const Dataset& dataset)
     : image_shape_(dataset.image_shape), normalise_(dataset.normalisation) {}
@@ -14,9 +29,17 @@ Pipeline::Pipeline(const Dataset& dataset)
 Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& options) {
   check(options.crop_padding >= 0, "augment: crop padding ", options.crop_padding, " is negative");
   Pipeline pipeline(dataset);
+  if (options.resized_crop) {
+    const int height = static_cast<int>(dataset.image_shape[1]),
+              width = static_cast<int>(dataset.image_shape[2]);
+    pipeline.then(PixelOp(ResizedCrop{*options.resized_crop, height, width}));
+    pipeline.takes_originals_ = true;
+  }
   if (options.flip) pipeline.then(RandomFlip{});
   if (options.crop_padding > 0) pipeline.then(PaddedCrop{options.crop_padding});
   if (!options.autoaugment.empty()) pipeline.then(PixelOp(AutoAugment(options.autoaugment)));
+  if (options.randaugment)
+    pipeline.then(PixelOp(RandAugment(*options.randaugment, colour_of(dataset.normalisation.mean))));
   if (options.erasing.probability > 0)
     pipeline.then(FloatOp(RandomErasing(options.erasing, dataset.normalisation.mean)));
   return pipeline;

@@ -31,6 +31,9 @@ class Pipeline {
   Pipeline& then(FloatOp op);
 
   const Shape& image_shape() const { return image_shape_; }  // [3, H, W]
+  // Whether it cuts pictures out of those that are stored, whatever their size, rather than out of the data
+  // set's fitted ones.
+  bool takes_originals() const { return takes_originals_; }
   // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
   // picture that reaches the second stage has another size.
   void operator()(Image& image, Random random, float* to) const;
@@ -44,6 +47,7 @@ class Pipeline {
   void run_pixel_ops(Image& image, Random& random, Layer layer) const;
 
   Shape image_shape_;
+  bool takes_originals_ = false;
   std::vector<PixelOp> pixel_ops_;
   Normalise normalise_;
   std::vector<FloatOp> float_ops_;

@@ -16,14 +16,20 @@ void expect_sound(const GroupRule& rule) {
         decay, ", wanted 0 or more");
 }
 
+bool takes(const GroupRule& rule, const std::string& name, const Tensor& value) {
+  return matches(name, rule.pattern) && (!rule.dimensions || value.rank() == *rule.dimensions);
+}
+
 // Why `rule` got no parameter.
 [[noreturn]] void fail_unused(const GroupRule& rule, const NamedTensors& parameters) {
   std::vector<std::string> names;
   for (const auto& [name, value] : parameters) {
-    check(!matches(name, rule.pattern), "parameter groups: earlier patterns take all that '", rule.pattern,
+    check(!takes(rule, name, value), "parameter groups: earlier patterns take all that '", rule.pattern,
           "' matches, such as '", name, "'; put it before them");
     names.push_back(name);
   }
+  check(!rule.dimensions, "parameter groups: '", rule.pattern, "' matches no parameter of ",
+        rule.dimensions.value_or(0), " dimensions");
   fail("parameter groups: '", rule.pattern, "' matches no parameter", did_you_mean(rule.pattern, names));
 }
 
@@ -47,7 +53,7 @@ std::vector<ParameterGroup> make_groups(const NamedTensors& parameters, double w
   groups.push_back({{}, 1, weight_decay});
   for (const auto& parameter : parameters) {
     size_t i = 0;
-    while (i < rules.size() && !matches(parameter.first, rules[i].pattern)) ++i;
+    while (i < rules.size() && !takes(rules[i], parameter.first, parameter.second)) ++i;
     groups[i].parameters.push_back(parameter);
   }
   for (size_t i = 0; i < rules.size(); ++i)

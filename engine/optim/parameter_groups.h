@@ -22,6 +22,7 @@ struct GroupRule {
   std::string pattern;                 // see matches()
   std::optional<double> weight_decay;  // nothing: as the others have it
   double lr_scale = 1;
+  std::optional<int64_t> dimensions{};  // only those of so many: 1 for biases and the scales of norms
 };
 
 // The parameters of a model that are learned.

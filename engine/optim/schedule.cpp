@@ -1,5 +1,6 @@
 #include "engine/optim/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -7,23 +8,36 @@
 
 namespace tessera {
 
-Schedule::Schedule(double M, double m, int64_t w, int64_t n, bool cosine)
-    : M_(M), m_(m), w_(w), n_(n), cosine_(cosine) {
-  check(std::isfinite(M) && m >= 0 && m <= M, "schedule: a learning rate from ", m, " to ", M,
+Schedule::Schedule(const Options& options) : options_(options) {
+  const auto& [highest, first, last, warmup, iterations, decay] = options_;
+  check(std::isfinite(highest) && first >= 0 && first <= highest && last >= 0 && last <= highest,
+        "schedule: a learning rate from ", first, " to ", highest, " and down to ", last,
         "; wanted 0 <= lowest <= highest");
-  check(w >= 0 && w <= n, "schedule: ", w, " iterations of warm-up in a run of ", n);
+  check(warmup >= 0 && warmup <= iterations, "schedule: ", warmup, " iterations of warm-up in a run of ",
+        iterations);
 }
 
-Schedule Schedule::constant(double M) { return {M, M, 0, 0, false}; }
+Schedule Schedule::constant(double M) {
+  return Schedule({.highest = M, .first = M, .last = M, .decay = Decay::none});
+}
 
-Schedule Schedule::warmup_cosine(double M, double m, int64_t w, int64_t n) { return {M, m, w, n, true}; }
+Schedule Schedule::warmup_cosine(double M, double m, int64_t w, int64_t n) {
+  return Schedule({.highest = M, .first = m, .last = m, .warmup = w, .iterations = n});
+}
 
 double Schedule::lr(int64_t k) const {
-  if (!cosine_) return M_;
-  if (k <= 0 || k >= n_) return m_;
-  if (k < w_) return m_ + (M_ - m_) * static_cast<double>(k) / static_cast<double>(w_);
-  const double way = std::numbers::pi * static_cast<double>(k - w_) / static_cast<double>(n_ - w_);
-  return m_ + (M_ - m_) * (1 + std::cos(way)) / 2;
+  const auto& [highest, first, last, warmup, iterations, decay] = options_;
+  if (k < warmup)
+    return first +
+           (highest - first) * static_cast<double>(std::max<int64_t>(k, 0)) / static_cast<double>(warmup);
+  if (decay == Decay::none) return highest;
+  if (k >= iterations) return last;
+  if (k <= 0) return first;
+  const double way = static_cast<double>(k - warmup) / static_cast<double>(iterations - warmup);
+  if (decay == Decay::linear) return highest + (last - highest) * way;
+  const double angle =
+      std::numbers::pi * static_cast<double>(k - warmup) / static_cast<double>(iterations - warmup);
+  return last + (highest - last) * (1 + std::cos(angle)) / 2;
 }
 
 }  // namespace tessera

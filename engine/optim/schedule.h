@@ -17,14 +17,24 @@ class Schedule {
   // Fails unless 0 <= m <= M and 0 <= w <= n.
   static Schedule warmup_cosine(double M, double m, int64_t w, int64_t n);
 
+  // How the learning rate falls after the warm-up.
+  enum class Decay { none, linear, cosine };
+  struct Options {
+    double highest = 0;          // M
+    double first = 0, last = 0;  // what the warm-up begins at, what the decay ends at and stays at
+    int64_t warmup = 0;          // w
+    int64_t iterations = 0;      // n, the decay's end
+    Decay decay = Decay::cosine;
+  };
+  // The same in general: k < w: first + (M - first) k / w, then with r = (k - w) / (n - w) from 0 to 1
+  //   linear: M + (last - M) r,   cosine: last + (M - last) (1 + cos(pi r)) / 2,   none: M for good
+  // Fails unless 0 <= first, last <= M and 0 <= w <= n.
+  explicit Schedule(const Options& options);
+
   double lr(int64_t k) const;
 
  private:
-  Schedule(double M, double m, int64_t w, int64_t n, bool cosine);
-
-  double M_, m_;
-  int64_t w_, n_;
-  bool cosine_;
+  Options options_;
 };
 
 }  // namespace tessera

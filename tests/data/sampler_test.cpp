@@ -45,6 +45,16 @@ TEST_CASE("sampler: every pass is a permutation of its own, the same for seed an
   CHECK(Sampler(50, {.batch = 10, .passes = 3}, 8).epoch(2) != order);
 }
 
+TEST_CASE("sampler: DeiT's repeated augmentation sees a third of the images, three times each in a row") {
+  const Sampler sampler(1000, {.batch = 50, .repetitions = 3, .multiple = 256}, 1);
+  const std::vector<int64_t> order = sampler.epoch(0);
+  CHECK(sampler.batches() == 15);  // 768 images
+  REQUIRE(order.size() == 750);
+  for (size_t i = 0; i < order.size(); ++i) CHECK(order[i] == order[i - i % 3]);
+  CHECK(std::set<int64_t>(order.begin(), order.end()).size() == 250);
+  CHECK(sampler.epoch(1) != order);
+}
+
 TEST_CASE("sampler: evaluation walks all in order") {
   const Sampler sampler(10, {.batch = 4, .shuffle = false, .drop_last = false}, 0);
   CHECK(sampler.batches() == 3);
@@ -56,6 +66,8 @@ TEST_CASE("sampler: sizes that make no batch") {
   check_refused([] { Sampler(0, {}, 0); }, "0 images");
   check_refused([] { Sampler(10, {.batch = 0}, 0); }, "batch size 0");
   check_refused([] { Sampler(10, {.batch = 4, .passes = 0}, 0); }, "0 passes");
+  check_refused([] { Sampler(10, {.batch = 4, .multiple = 0}, 0); }, "multiple of 0");
+  check_refused([] { Sampler(100, {.batch = 4, .multiple = 256}, 0); }, "0 images");
   check_refused([] { Sampler(100, {.batch = 128}, 0); }, "100", "128");
 }
 

@@ -53,6 +53,26 @@ TEST_CASE("the ends") {
   CHECK(Schedule::constant(0.3).lr(1000) == 0.3);
 }
 
+TEST_CASE("a warm-up from one rate, a decay to another, and the rest of the run there") {
+  using Decay = Schedule::Decay;
+  const Schedule cosine({.highest = 1, .first = 0.2, .last = 0.1, .warmup = 10, .iterations = 30});
+  CHECK(cosine.lr(0) == 0.2);
+  CHECK(cosine.lr(5) == doctest::Approx(0.6).epsilon(1e-15));
+  CHECK(cosine.lr(10) == 1);
+  CHECK(cosine.lr(20) == doctest::Approx(0.55).epsilon(1e-15));
+  CHECK(cosine.lr(30) == 0.1);
+  CHECK(cosine.lr(50) == 0.1);
+  const Schedule linear(
+      {.highest = 1, .first = 0, .last = 0.2, .warmup = 10, .iterations = 30, .decay = Decay::linear});
+  CHECK(linear.lr(5) == 0.5);
+  CHECK(linear.lr(10) == 1);
+  CHECK(linear.lr(15) == doctest::Approx(0.8).epsilon(1e-15));
+  CHECK(linear.lr(30) == 0.2);
+  const Schedule level({.highest = 1, .first = 0.5, .warmup = 2, .iterations = 2, .decay = Decay::none});
+  CHECK(level.lr(1) == 0.75);
+  CHECK(level.lr(1000) == 1);
+}
+
 TEST_CASE("schedules that make no sense are refused") {
   CHECK(error_of([] {
           Schedule::warmup_cosine(0.1, 1, 0, 1);
