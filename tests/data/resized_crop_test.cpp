@@ -8,6 +8,7 @@
 #include "data/augment/pipeline.h"
 #include "data/loader.h"
 #include "data/resize.h"
+#include "data/subset.h"
 #include "tests/data/files.h"
 
 namespace tessera {
@@ -74,6 +75,10 @@ TEST_CASE("resized crop: the loader gives it pictures as they are stored") {
   const Pipeline pipeline =
       Pipeline::training(dataset, {.resized_crop = ResizedCropOptions{}, .flip = false, .crop_padding = 0});
   CHECK(pipeline.takes_originals());
+  CHECK(picture(*subset(dataset.train, 3, 0), 0).height == 16);
+  Image stored;
+  subset(dataset.train, 3, 0)->original(0, stored);
+  CHECK(stored.width == 60);
   Loader loader(dataset.train, pipeline, {.sampler = {.batch = 4, .shuffle = false}, .seed = 9});
   loader.start(0);
   const Batch* batch = loader.next();
