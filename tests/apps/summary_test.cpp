@@ -42,13 +42,19 @@ TEST_CASE("tessera summary: the memory of a training step, of as many images as 
     CHECK(memory.at("total") == memory.at("weights").get<int64_t>() + memory.at("gradients").get<int64_t>() +
                                     memory.at("optimizer").get<int64_t>() +
                                     memory.at("activations").get<int64_t>());
-    // What forward leaves is all but what backward needs besides, and is gone by the end of it.
-    CHECK(each.at("total").at("activation_bytes").get<double>() ==
-          doctest::Approx(memory.at("activations").get<double>()).epsilon(0.1));
+    CHECK(memory.at("activations") > each.at("total").at("activation_bytes"));
   }
   CHECK(one.at("memory").at("weights") == eight.at("memory").at("weights"));
   CHECK(one.at("total").at("macs") == eight.at("total").at("macs"));
-  CHECK(eight.at("memory").at("activations") > 6 * one.at("memory").at("activations").get<int64_t>());
+  // What forward leaves is nearly all; at one image the sums of weight gradients are a part, too.
+  const auto left = [](const nlohmann::json& each) {
+    return each.at("total").at("activation_bytes").get<double>();
+  };
+  const auto held = [](const nlohmann::json& each) {
+    return each.at("memory").at("activations").get<double>();
+  };
+  CHECK(left(eight) == doctest::Approx(held(eight)).epsilon(0.1));
+  CHECK(held(eight) - held(one) > 6 * left(one));
 }
 
 TEST_CASE("tessera summary: of a config and of a checkpoint") {
