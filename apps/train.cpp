@@ -165,17 +165,15 @@ ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& 
   return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
 }
 
-// The page that shows the run; the run itself is whole without it.
-void report(const RunFolder& folder, const Dataset& dataset, Device device) {
-  fmt::print("The report is {}\n", write_report(folder.path(), dataset, device).string());
-}
+void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.string()); }
 
 ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
                const Options& options, const char* event) {
   const Ending ending = run_session(trainer, folder, options.stop, options.computing.device, event);
   if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
+  const fs::path page = write_report(folder.path(), dataset, options.computing.device);
   say_finished(trainer, config, folder, options);
-  report(folder, dataset, options.computing.device);
+  say_report(page);
   return ExitCode::done;
 }
 
@@ -226,7 +224,8 @@ ExitCode resume(const Options& options) {
   if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
   if (trainer.finished()) {
     fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
-    if (!fs::exists(folder.path() / "report.html")) report(folder, dataset, options.computing.device);
+    if (!fs::exists(folder.path() / "report.html"))
+      say_report(write_report(folder.path(), dataset, options.computing.device));
     return ExitCode::done;
   }
   introduce(trainer, config, dataset, folder);

@@ -199,7 +199,7 @@ TEST_CASE("names given twice, and metadata that is not text, are refused") {
 TEST_CASE(
     "a header of very many names is read in reasonable time, and the last of them is told from the first") {
   std::string header = "{";
-  for (int i = 0; i < 100000; ++i)
+  for (int i = 0; i < 30000; ++i)
     header += "\"" + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},";
   CHECK(header_error(header + "\"0\":1}", 0).find("the key '0' is given twice") != std::string::npos);
   CHECK(header_error(header + "\"z\":1}", 0).find("tensor 'z' is 1") == 0);
