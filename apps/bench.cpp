@@ -1,5 +1,7 @@
 #include "apps/bench.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -69,6 +71,9 @@ int64_t peak_memory_bytes() {
 
 void reset_peak_memory() {
   release_cached(Device::cpu);
+#ifdef __GLIBC__
+  malloc_trim(0);  // free() keeps blocks of up to 32 MB for itself
+#endif
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "engine/core/device.h"
 #include "engine/core/error.h"
 
@@ -11,7 +13,7 @@ inline bool cuda_here() {
     tessera::require(tessera::Device::cuda);
     return true;
   } catch (const tessera::Error& error) {
-    MESSAGE("skipped: " << error.what());
+    MESSAGE("skipped: " << std::string(error.what()));
     return false;
   }
 }
