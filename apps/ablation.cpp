@@ -137,7 +137,8 @@ Json table_of(const std::vector<Switch>& switches, const std::vector<std::vector
   for (size_t c = 0; c < choices.size(); ++c) {
     Json row = Json::object();
     for (size_t i = 0; i < switches.size(); ++i) row[switches[i].name] = choices[c][i];
-    const Spread best = spread_over(outcomes[c], &Outcome::best), last = spread_over(outcomes[c], &Outcome::last);
+    const Spread best = spread_over(outcomes[c], &Outcome::best),
+                 last = spread_over(outcomes[c], &Outcome::last);
     row["runs"] = last.count;
     row["best"] = best.count > 0 ? Json(best.mean) : Json();
     row["best_deviation"] = number(best.deviation);

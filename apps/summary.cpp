@@ -135,7 +135,8 @@ Json total_of(const Json& rows) {
   return total;
 }
 
-// Where a batch norm meets a map of one pixel, one image is no batch to train on: there is a "reason" instead.
+// Where a batch norm meets a map of one pixel, one image is no batch to train on: there is a "reason"
+// instead.
 Json memory_of(const Json& config, int64_t batch) try {
   const StepMemory memory = step_memory_of(config, batch);
   return {{"batch", batch},

@@ -21,9 +21,9 @@ struct Run {
 Run run_case(const OpCase& op_case, const OpCase::Function& function, DType dtype,
              Device device = Device::cpu);
 
-// The largest relative error, over the inputs, of the gradients in double on the device against central differences of
-// fourth order of the function weighed by a random cotangent (a plain sum would hide errors: a softmax's
-// sum is constant).
+// The largest relative error, over the inputs, of the gradients in double on the device against central
+// differences of fourth order of the function weighed by a random cotangent (a plain sum would hide errors: a
+// softmax's sum is constant).
 double gradient_error(const OpCase& op_case, Device device = Device::cpu);
 
 // Everything that a case is checked for; each failure is a sentence, none is success:
