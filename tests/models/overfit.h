@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "engine/ops/correct.h"
 #include "models/presets.h"
 #include "tests/models/training.h"
 
@@ -46,19 +46,6 @@ inline std::vector<Family> families() {
   };
 }
 
-// How many images have their largest logit at their label.
-inline int64_t correct(const Tensor& logits, const TensorMap& inputs) {
-  const std::vector<double> x = logits.values();
-  const std::vector<int64_t> labels = entry(inputs, "target").integers();
-  const int64_t classes = logits.dim(1);
-  int64_t count = 0;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const auto row = x.begin() + static_cast<std::ptrdiff_t>(i) * classes;
-    count += std::max_element(row, row + classes) - row == labels[i];
-  }
-  return count;
-}
-
 // How many steps of AdamW it takes until every image is told right; `most` where they do not do.
 inline int steps_to_learn(const Model& model, const TensorMap& inputs, double lr, int most) {
   AdamW optimizer(make_groups(trainable(model.parameters), 0));
@@ -66,7 +53,7 @@ inline int steps_to_learn(const Model& model, const TensorMap& inputs, double lr
     Tape tape;
     Pass pass{.training = true, .random = Random(1), .drop = false};
     const auto [loss, logits] = model.training_loss(inputs, {}, pass);
-    if (correct(logits, inputs) == logits.dim(0)) return step;
+    if (count_correct(logits.detach(), entry(inputs, "target")).integers()[0] == logits.dim(0)) return step;
     model.parameters.zero_grad();
     tape.backward(loss);
     optimizer.step(lr);

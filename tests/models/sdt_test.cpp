@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "engine/check/gradient_check.h"
 #include "models/presets.h"
 #include "tests/models/training.h"
@@ -71,16 +69,8 @@ TEST_CASE("SDT's loss falls on one batch") {
 }
 
 TEST_CASE("SDT's presets cost what SIZES.md says") {
-  struct Row {
-    const char* name;
-    int64_t size, classes, parameters, macs;  // thousands, units
-  };
-  for (const Row& row :
-       {Row{"sdt-h-t", 224, 1000, 14369, 2651019264}, Row{"sdt-h-s", 224, 1000, 27040, 5103772672},
-        Row{"sdt-h-b", 224, 1000, 54309, 10950016768}, Row{"sdt-xt", 32, 10, 3410, 210981888}}) {
-    CAPTURE(row.name);
-    const Cost cost = cost_of(preset(row.name, row.size, row.classes));
-    CHECK(std::llround(static_cast<double>(cost.parameters) / 1e3) == row.parameters);
-    CHECK(cost.macs == row.macs);
-  }
+  check_cost("sdt-h-t", 224, 1000, 14369, 2651019264);
+  check_cost("sdt-h-s", 224, 1000, 27040, 5103772672);
+  check_cost("sdt-h-b", 224, 1000, 54309, 10950016768);
+  check_cost("sdt-xt", 32, 10, 3410, 210981888);
 }

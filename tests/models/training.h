@@ -1,5 +1,8 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -8,6 +11,7 @@
 #include "engine/core/error.h"
 #include "engine/optim/adamw.h"
 #include "models/model.h"
+#include "models/presets.h"
 
 // What tests of several models do.
 namespace tessera {
@@ -20,6 +24,22 @@ inline std::string refusal(const Json& config) {
     return error.what();
   }
   return "";
+}
+
+// build() refuses the config for a reason that says `part`.
+inline void check_refused(const Json& config, const std::string& part) {
+  const std::string said = refusal(config);
+  CAPTURE(said);
+  CHECK(said.find(part) != std::string::npos);
+}
+
+// The preset costs so many thousands of parameters, rounded, and exactly so many multiply-accumulates.
+inline void check_cost(const std::string& name, int64_t size, int64_t classes, int64_t thousands,
+                       int64_t macs) {
+  CAPTURE(name);
+  const Cost cost = cost_of(preset(name, size, classes));
+  CHECK(std::llround(static_cast<double>(cost.parameters) / 1e3) == thousands);
+  CHECK(cost.macs == macs);
 }
 
 // The losses of training steps on one batch, without dropout.
