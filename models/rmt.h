@@ -49,9 +49,8 @@ struct RMT {
   };
 
   //   q, k, v = W x;  q, k turned by the rotary angles
-  //   y = softmax(terms(q k^T)) v, of all pairs; or decomposed, y = columns(rows(v)), each that softmax
-  //   within
-  //       a line, with the same q and k
+  //   y = softmax(terms(q k^T)) v, of all pairs;
+  //       or decomposed, y = columns(rows(v)), each that softmax within a line, with the same q and k
   //   proj(y + lepe(v)),  lepe a depthwise convolution
   struct DecayAttention {
     DecayAttention(const Scope& scope, int64_t dim, const StageAttention& options, Grid grid);
