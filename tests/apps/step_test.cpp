@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/ops/correct.h"
 #include "models/presets.h"
 #include "tests/io/temporary_folder.h"
 
@@ -201,10 +200,4 @@ TEST_CASE("running statistics are as before a step that is left out") {
   weight(model, "fc.bias").data<double>()[1] = std::numeric_limits<double>::infinity();
   const std::string trouble = trouble_of(model, noise({7, 3, 16, 16}));
   CHECK(trouble.find("'fc.bias'") != std::string::npos);
-}
-
-TEST_CASE("the right ones are counted") {
-  const Tensor logits = Tensor::from({1, 2, 3, 1, 1, 0}, {2, 3});
-  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 1}, {2})).item() == 1);
-  CHECK(count_correct(logits, Tensor::from(std::vector<int64_t>{2, 0}, {2})).item() == 2);
 }

@@ -1,7 +1,4 @@
-#include <cmath>
-
 #include "engine/check/op_case.h"
-#include "engine/ops/batch_norm.h"
 #include "engine/ops/conv.h"
 
 namespace tessera {
@@ -19,21 +16,6 @@ OpCase convolution(const char* op, const char* variant, bool depthwise, const Sh
           }};
 }
 
-OpCase norm(const char* variant, bool training, const Shape& x) {
-  const int64_t width = x[-1];
-  return {"batch_norm",
-          variant,
-          {random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)},
-          [=](std::span<const Tensor> in) {
-            Tensor mean = random_tensor({width}, 4), variance = random_tensor({width}, 5);
-            for (int64_t i = 0; i < width; ++i)
-              variance.data<double>()[i] = 1 + std::abs(variance.data<double>()[i]);
-            const DType dtype = in[0].dtype();
-            return batch_norm(in[0], in[1], in[2], mean.to(dtype).to(in[0].device()),
-                              variance.to(dtype).to(in[0].device()), {.training = training});
-          }};
-}
-
 }  // namespace
 
 OpCases conv_cases() {
@@ -48,11 +30,6 @@ OpCases conv_cases() {
           {"unfold", "", {random_tensor({2, 5, 4, 3}, 1)}, [](std::span<const Tensor> in) {
              return unfold(in[0], 3, {.stride = 2, .padding = 1});
            }}};
-}
-
-OpCases batch_norm_cases() {
-  return {norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
-          norm("many rows", true, {200, 2})};
 }
 
 }  // namespace tessera

@@ -1,0 +1,32 @@
+#include "engine/ops/norm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/check/gradient_check.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("layer norm passes every check of its cases") {
+  for (const OpCase& c : norm_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("layer norm norms each row by its own mean and biased variance") {
+  const Tensor x = Tensor::from({1, 3, 10, 10}, {2, 2}, DType::f64);
+  const Tensor weight = Tensor::from({2, 3}, {2}, DType::f64), bias = Tensor::from({5, 7}, {2}, DType::f64);
+  CHECK(layer_norm(x, weight, bias, 0.5).values()[0] == doctest::Approx(5 - 2 / std::sqrt(1.5)));
+  CHECK(layer_norm(x, weight, bias, 0.5).values()[1] == doctest::Approx(7 + 3 / std::sqrt(1.5)));
+  CHECK(layer_norm(x, weight, bias, 0.5).values()[2] == 5);
+  CHECK(layer_norm(x, weight, bias, 0.5).values()[3] == 7);
+}
+
+TEST_CASE("layer norm names what does not fit") {
+  const Tensor c = Tensor::zeros({3});
+  CHECK_THROWS_AS(layer_norm(Tensor::zeros({2, 3}), Tensor::zeros({2}), c, 1e-5), Error);
+  CHECK_THROWS_AS(layer_norm(Tensor::zeros({2, 3}), c, Tensor::zeros({3}, DType::f64), 1e-5), Error);
+}

@@ -1,0 +1,29 @@
+#include "engine/ops/rotary.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/check/gradient_check.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("rotary passes every check of its cases") {
+  for (const OpCase& c : rotary_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("rotary turns token p's first pair by p radians") {
+  const Tensor x = Tensor::from({1, 0, 1, 0, 1, 0, 1, 0}, {2, 4});
+  const std::vector<double> y = rotary(x, raster_angles(2, 4)).values();
+  CHECK(y[0] == 1);
+  CHECK(y[4] == doctest::Approx(std::cos(1.0)));
+  CHECK(y[5] == doctest::Approx(std::sin(1.0)));
+  CHECK(y[6] == doctest::Approx(std::cos(1e-4)));
+  CHECK_THROWS_AS(rotary(x, raster_angles(3, 4)), Error);
+  CHECK_THROWS_AS(rotary(x, raster_angles(2, 8)), Error);
+  CHECK_THROWS_AS(raster_angles(2, 3), Error);
+}

@@ -1,0 +1,30 @@
+#include "engine/ops/take.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/check/gradient_check.h"
+#include "engine/core/error.h"
+
+using namespace tessera;
+
+TEST_CASE("take passes every check of its cases") {
+  for (const OpCase& c : take_cases()) {
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+TEST_CASE("take puts entries in another order and refuses those that are not there") {
+  const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto index = [](std::vector<int64_t> of) {
+    return Tensor::from(of, {static_cast<int64_t>(of.size())});
+  };
+  CHECK(take(x, 1, index({2, 0})).values() == std::vector<double>{3, 1, 6, 4});
+  CHECK(take(x, 0, index({1, 1})).values() == std::vector<double>{4, 5, 6, 4, 5, 6});
+  CHECK(flip(x, 1).values() == std::vector<double>{3, 2, 1, 6, 5, 4});
+  CHECK(flip(x, 0).values() == std::vector<double>{4, 5, 6, 1, 2, 3});
+  CHECK_THROWS_WITH_AS(take(x, 1, index({0, 3})), "take: index 3 of axis 1 of [2, 3], which has 0 to 2",
+                       Error);
+  CHECK_THROWS_AS(take(x, 1, index({-1})), Error);
+  CHECK_THROWS_AS(take(x, 1, Tensor::zeros({1})), Error);
+}
