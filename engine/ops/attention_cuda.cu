@@ -4,8 +4,7 @@
 #include <limits>
 
 #include "engine/core/dispatch.h"
-#include "engine/cuda/index.h"
-#include "engine/ops/attention_tiles_cuda.h"
+#include "engine/ops/attention_fragments_cuda.h"
 
 namespace tessera {
 
@@ -50,22 +49,19 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
     attend(AttentionOperands<T> in, int row_blocks, T* y, Wide<T>* lse) {
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
-  int64_t image = blockIdx.x;
-  const int rows = static_cast<int>(blockDim.x) / warp * warp_rows;
-  const int first_row = static_cast<int>(split_off(image, row_blocks)) * rows;
-  const int head = static_cast<int>(split_off(image, in.heads));
-  const int own = static_cast<int>(threadIdx.x) / warp * warp_rows;  // the warp's first row in the block
+  const BlockRows block(row_blocks, in.heads);
+  const int64_t image = block.image;
+  const int head = block.head, first_query = block.first + block.own;
   T* const q_rows = shared_memory<T>();
-  T* const k_tile = q_rows + rows * Tiles::stride;
+  T* const k_tile = q_rows + block.rows * Tiles::stride;
   T* const v_tile = k_tile + Tiles::columns * Tiles::stride;
   W* const gate = reinterpret_cast<W*>(v_tile + Tiles::columns * Tiles::stride);
 
   const auto k = rows_of(in.k, in.keys, image, head, in.d), v = rows_of(in.v, in.keys, image, head, in.d);
-  load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), first_row, in.queries - first_row, in.d,
-                   in.packed, rows, q_rows);
+  load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), block.first, in.queries - block.first, in.d,
+                   in.packed, block.rows, q_rows);
   load_gates(in.terms, image, head, in.heads, in.keys, gate);
   const ScoreChain<T> chain(in.terms, image, head, in.keys, gate);
-  const int first_query = first_row + own;
 
   RunningSoftmax<T> softmax;
   Fragments<W, depth / 8> sum;
@@ -79,7 +75,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
     if (first_query >= in.queries) continue;
     Fragments<W, Tiles::blocks> s;
     clear<W, Tiles::blocks>(s);
-    multiply_rows<depth, T, Tiles::blocks>(q_rows + own * Tiles::stride, k_tile, used, s);
+    multiply_rows<depth, T, Tiles::blocks>(q_rows + block.own * Tiles::stride, k_tile, used, s);
     each_score<W, Tiles::blocks>(used, s, [&](int row, int column, int, W& value) {
       const W score = chain.forward(value, place_of(in, first_query + row, first + column));
       value = first + column < in.keys ? score : -std::numeric_limits<W>::infinity();

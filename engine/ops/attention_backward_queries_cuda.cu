@@ -1,0 +1,288 @@
+// Attention's backward by rows of queries: for every row the sums that all else needs, dq, and the gradients
+// that images share. It goes through the keys twice: for the sums of its rows, and back again for dq; the
+// tile at the turn stays in registers, and where all keys fit in one, there is no second time. Where one
+// block holds all scores of a head ("whole"), P and ds stay in shared memory and the keys' gradients are made
+// too.
+
+#include "engine/core/dispatch.h"
+#include "engine/ops/attention_backward_cuda.h"
+
+namespace tessera {
+
+namespace {
+
+// Where a chunk of images sums the gradients that images share; null where not wanted.
+template <class W> struct SharedSums {
+  W* scale;         // [chunks, blocks of rows, H]
+  W *prior, *bias;  // [chunks, H, N, N]
+};
+
+// The shared memory of a block of queries. `whole`: with the scores' own, see above.
+template <class T, int depth> struct QueryRoom {
+  using W = Wide<T>;
+  using Tiles = Cut<T, depth>;
+  static constexpr int score_stride = Tiles::columns + 16 / static_cast<int>(sizeof(T));
+  T *q, *dy;        // [rows, depth]
+  T *k, *v;         // a tile [columns, depth]
+  T *p, *ds;        // [rows, columns]
+  W* gate;          // [keys]
+  W* gate_rows;     // [rows]: the sums of a gate's shares as query
+  W* gate_columns;  // [warps, columns]: as key, in the rows of each warp
+  size_t bytes;
+
+  TESSERA_HD QueryRoom(unsigned char* memory, int rows, int keys, bool gates, bool whole) : bytes(0) {
+    const auto take = [&](auto*& part, int elements) {
+      using Element = std::remove_reference_t<decltype(*part)>;
+      part = reinterpret_cast<Element*>(memory + bytes);
+      bytes += (static_cast<size_t>(elements) * sizeof(Element) + 15) / 16 * 16;
+    };
+    take(q, rows * Tiles::stride);
+    take(dy, rows * Tiles::stride);
+    take(k, Tiles::columns * Tiles::stride);
+    take(v, Tiles::columns * Tiles::stride);
+    take(p, whole ? rows * score_stride : 0);
+    take(ds, whole ? rows * score_stride : 0);
+    take(gate, gates ? keys : 0);
+    take(gate_rows, gates && whole ? rows : 0);
+    take(gate_columns, gates && whole ? rows / warp_rows * Tiles::columns : 0);
+  }
+};
+
+// to = value for the first image of a chunk, += for the others.
+template <class W> __device__ inline void add_share(W* to, bool first, W value) {
+  *to = first ? value : *to + value;
+}
+
+// The rows of keys where P and ds [queries, keys] are in shared memory: dv = P^T dy, dk = scale ds^T q, and
+// the gates' gradients.
+template <int depth, class T>
+__device__ inline void keys_of_whole(const AttentionOperands<T>& in, const QueryRoom<T, depth>& room,
+                                     int64_t image, int head, Wide<T> scale, const KeyTargets<T>& to) {
+  using W = Wide<T>;
+  using Room = QueryRoom<T, depth>;
+  const auto dk = rows_of(to.dk, in.keys, image, head, in.d), dv = rows_of(to.dv, in.keys, image, head, in.d);
+  const int threads = static_cast<int>(blockDim.x);
+  for (int first = static_cast<int>(threadIdx.x) / warp * warp_rows; first < in.keys;
+       first += threads / warp * warp_rows) {
+    Fragments<W, depth / 8> sum;
+    if (dv.data) {
+      clear<W, depth / 8>(sum);
+      multiply_turned<depth>(room.p + first, Room::score_stride, room.dy, in.queries, sum);
+      store_fragments<depth>(
+          sum, [](int) { return W(1); }, dv, to.dv.add, first, in.keys, in.d);
+    }
+    if (dk.data) {
+      clear<W, depth / 8>(sum);
+      multiply_turned<depth>(room.ds + first, Room::score_stride, room.q, in.queries, sum);
+      store_fragments<depth>(
+          sum, [=](int) { return scale; }, dk, to.dk.add, first, in.keys, in.d);
+    }
+  }
+  if (!to.dgates.data) return;
+  for (int j = static_cast<int>(threadIdx.x); j < in.keys; j += threads) {
+    W sum = room.gate_rows[j];
+    for (int w = 0; w * warp_rows < in.queries; ++w) sum += room.gate_columns[w * Cut<T, depth>::columns + j];
+    store_gate(to.dgates, in, image, head, j, sum);
+  }
+}
+
+// Block (chunk of images, head, block of queries).
+template <class T, int depth, bool whole>
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
+    backward_queries(AttentionOperands<T> in, int row_blocks, int64_t images_a_chunk, const Wide<T>* lse,
+                     TokenHeads<T> dq, RowSums<Wide<T>> sums, SharedSums<Wide<T>> shared,
+                     KeyTargets<T> to_keys) {
+  using W = Wide<T>;
+  using Tiles = Cut<T, depth>;
+  using Room = QueryRoom<T, depth>;
+  const BlockRows block(row_blocks, in.heads);
+  const int64_t chunk = block.image;
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int head = block.head, own = block.own, first_query = block.first + own;
+  const bool works = first_query < in.queries;
+  const Room room(shared_memory<unsigned char>(), block.rows, in.keys, in.terms.gates, whole);
+  const int64_t matrix = (chunk * in.heads + head) * in.keys * in.keys;
+  const int last_tile = (in.keys - 1) / Tiles::columns;
+  const int64_t first_image = chunk * images_a_chunk,
+                end_image = min(in.images, first_image + images_a_chunk);
+  W dscale = 0;
+
+  for (int64_t image = first_image; image < end_image; ++image) {
+    const auto k = rows_of(in.k, in.keys, image, head, in.d), v = rows_of(in.v, in.keys, image, head, in.d);
+    const int64_t first_of_head = (image * in.heads + head) * in.queries;
+    __syncthreads();  // the image before has been read
+    load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), block.first, in.queries - block.first,
+                     in.d, in.packed, block.rows, room.q);
+    load_tile<depth>(rows_of(in.dy, in.queries, image, head, in.d), block.first, in.queries - block.first,
+                     in.d, in.packed, block.rows, room.dy);
+    load_gates(in.terms, image, head, in.heads, in.keys, room.gate);
+    const ScoreChain<T> chain(in.terms, image, head, in.keys, room.gate);
+    ScorePair<W, Tiles::blocks> pair;
+    W row_lse[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int i = first_query + lane / 4 + 8 * half;
+      row_lse[half] = i < in.queries ? lse[first_of_head + i] : W(0);
+    }
+    const auto take_tile = [&](int tile) {
+      const int first = tile * Tiles::columns, count = min(Tiles::columns, in.keys - first);
+      __syncthreads();
+      load_tile<depth>(k, first, count, in.d, in.packed, (count + 15) / 16 * 16, room.k);
+      load_tile<depth>(v, first, count, in.d, in.packed, (count + 15) / 16 * 16, room.v);
+      __syncthreads();
+      if (works)
+        multiply_pair<depth, T, Tiles::blocks>(room.q + own * Tiles::stride, room.k,
+                                               room.dy + own * Tiles::stride, room.v, (count + 7) / 8, pair);
+    };
+    const auto blocks_used = [&](int tile) {
+      return (min(Tiles::columns, in.keys - tile * Tiles::columns) + 7) / 8;
+    };
+
+    W mass[2] = {0, 0}, mean[2] = {0, 0};
+    for (int tile = 0; tile <= last_tile; ++tile) {
+      take_tile(tile);
+      if (!works) continue;
+      const auto take = [&](int row, int column, int half, W raw, W dp) {
+        const int i = first_query + row, j = tile * Tiles::columns + column;
+        const W p = exp_of_score<T>(chain.forward(raw, place_of(in, i, j)) - row_lse[half]);
+        mass[half] += j < in.keys ? p : W(0);
+        mean[half] += j < in.keys ? p * dp : W(0);
+      };
+      each_pair<W, Tiles::blocks>(blocks_used(tile), pair.raw, pair.dp, take);
+    }
+    W share[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      share[half] = 1 / row_all<Plus>(mass[half]);
+      mean[half] = row_all<Plus>(mean[half]) * share[half];
+      const int i = first_query + lane / 4 + 8 * half;
+      if (whole || i >= in.queries || lane % 4 != 0) continue;
+      sums.share[first_of_head + i] = share[half];
+      sums.mean[first_of_head + i] = mean[half];
+    }
+
+    Fragments<W, depth / 8> sum;
+    clear<W, depth / 8>(sum);
+    W dgate[2] = {0, 0};
+    for (int tile = last_tile; tile >= 0; --tile) {
+      if (tile < last_tile) take_tile(tile);
+      if (!works) continue;
+      // raw becomes ds, and dp the gate's share
+      const auto give = [&](int row, int column, int half, W& raw, W& dp) {
+        const int i = first_query + row, j = tile * Tiles::columns + column;
+        const bool inside = i < in.queries && j < in.keys;
+        const At at = place_of(in, i, j);
+        W p = exp_of_score<T>(chain.forward(raw, at) - row_lse[half]) * share[half];
+        ChainShares<W> back = chain.backward(p * (dp - mean[half]), raw, at);
+        if (!inside) {
+          p = 0;
+          back = {0, 0, 0, 0, 0};
+        }
+        if (inside && shared.prior)
+          add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
+        if (inside && shared.bias)
+          add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
+        dscale += back.scale;
+        dgate[half] += back.gate;
+        raw = back.ds;
+        dp = back.gate;
+        if constexpr (whole) {
+          room.p[(own + row) * Room::score_stride + column] = T(p);
+          room.ds[(own + row) * Room::score_stride + column] = T(back.ds);
+        }
+      };
+      each_pair<W, Tiles::blocks>(blocks_used(tile), pair.raw, pair.dp, give);
+      multiply_fragments<depth, T, Tiles::blocks>(pair.raw, room.k, blocks_used(tile), sum);
+    }
+    if (const auto to = rows_of(dq, in.queries, image, head, in.d); works && to.data)
+      store_fragments<depth>(
+          sum, [&](int) { return chain.scale.factor; }, to, dq.add, first_query, in.queries, in.d);
+    if (works && in.terms.gates) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const W as_query = row_all<Plus>(dgate[half]);
+        const int row = lane / 4 + 8 * half, i = first_query + row;
+        if (lane % 4 != 0) continue;
+        if (whole) room.gate_rows[own + row] = as_query;
+        if (!whole && sums.gate && i < in.queries) sums.gate[first_of_head + i] = as_query;
+      }
+      if constexpr (whole)
+        column_totals<W, Tiles::blocks>(blocks_used(0), pair.dp,
+                                        room.gate_columns + own / warp_rows * Tiles::columns);
+    }
+    if constexpr (whole) {
+      __syncthreads();
+      keys_of_whole(in, room, image, head, chain.scale.factor, to_keys);
+    }
+  }
+  if (!shared.scale) return;
+  dscale = block_sum(dscale);
+  if (threadIdx.x == 0) shared.scale[(chunk * row_blocks + block.number) * in.heads + head] = dscale;
+}
+
+// Images whose shared gradients are summed in one block: so few chunks that their matrices fit in memory, and
+// no fewer than keep a large GPU busy. By the sizes alone.
+int64_t images_a_chunk(const AttentionSizes& s, int row_blocks, bool matrices) {
+  constexpr int64_t most_elements = int64_t{1} << 26, wanted_blocks = 2048;
+  if (!matrices) return 1;
+  const int64_t fitting = most_elements / std::max<int64_t>(1, s.heads * s.keys * s.keys);
+  const int64_t wanted = (wanted_blocks - 1) / (s.heads * row_blocks) + 1;
+  const int64_t chunks = std::clamp<int64_t>(std::min(fitting, wanted), 1, s.images);
+  return (s.images + chunks - 1) / chunks;
+}
+
+// target [n] = the sum of `count` parts in their order; written or added to.
+template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, const Target<T>& target) {
+  if (n > 0) sum_parts(n, count, parts, Wide<T>(1), target.data, target.add);
+}
+
+template <class T>
+void total_scale(int64_t parts, int64_t heads, const Wide<T>* scale, const Target<T>& target) {
+  column_sums(
+      parts, heads, [=] __device__(int64_t i, int64_t j) { return scale[i * heads + j]; }, Wide<T>(1),
+      target.data, target.add);
+}
+
+template <class T, int depth, bool whole>
+void run_queries(const AttentionSizes& s, const AttentionOperands<T>& operands, const RowBlocks& rows,
+                 const Wide<T>* lse, const RowSums<Wide<T>>& sums, const AttentionGradients<T>& to) {
+  using W = Wide<T>;
+  const int64_t heads = s.heads, matrix = s.keys * s.keys, prior_heads = operands.terms.prior_heads;
+  const int64_t grain = images_a_chunk(s, rows.count, to.dprior.data || to.dbias.data);
+  const int64_t chunks = (s.images + grain - 1) / grain;
+  const auto room = [](const Target<T>& target, int64_t elements) { return target.data ? elements : 0; };
+  const Scratch<W> scale(room(to.dscale, chunks * rows.count * heads)),
+      prior(room(to.dprior, chunks * heads * matrix)), bias(room(to.dbias, chunks * heads * matrix));
+  const auto wanted = [](const Target<T>& target, W* data) { return target.data ? data : nullptr; };
+  const SharedSums<W> shared{wanted(to.dscale, scale.data()), wanted(to.dprior, prior.data()),
+                             wanted(to.dbias, bias.data())};
+  const QueryRoom<T, depth> layout(nullptr, rows.rows(), static_cast<int>(s.keys), operands.terms.gates,
+                                   whole);
+  launch(backward_queries<T, depth, whole>,
+         LaunchGrid{blocks_of(chunks * heads * rows.count), dim3(rows.warps * warp), layout.bytes}, operands,
+         rows.count, grain, lse, to.dq, sums, shared, KeyTargets<T>{to.dk, to.dv, to.dgates});
+  if (to.dscale.data) total_scale(chunks * rows.count, heads, scale.data(), to.dscale);
+  if (to.dprior.data) total(prior_heads * matrix, chunks * heads / prior_heads, prior.data(), to.dprior);
+  if (to.dbias.data) total(heads * matrix, chunks, bias.data(), to.dbias);
+}
+
+}  // namespace
+
+template <class T>
+bool backward_by_queries(const AttentionSizes& sizes, const AttentionOperands<T>& operands,
+                         const Wide<T>* lse, const RowSums<Wide<T>>& sums, const AttentionGradients<T>& to) {
+  bool all = false;
+  with_depth<T>(sizes.head_dim, [&](auto depth) {
+    const RowBlocks rows(sizes.queries, Cut<T, depth>::warps);
+    all = rows.count == 1 && sizes.keys <= Cut<T, depth>::columns;
+    if (all)
+      run_queries<T, depth, true>(sizes, operands, rows, lse, sums, to);
+    else
+      run_queries<T, depth, false>(sizes, operands, rows, lse, sums, to);
+  });
+  return all;
+}
+
+TESSERA_FOR_FLOATS(backward_by_queries)
+
+}  // namespace tessera
