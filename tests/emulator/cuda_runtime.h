@@ -7,19 +7,15 @@
 // their threads in the other order). New memory is filled with NaN bytes. Only what the backend calls is
 // here. cmake -DTESSERA_CUDA=EMULATED builds with it.
 
-#include <setjmp.h>
-#include <ucontext.h>
+#include <fibers.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <tuple>
 #include <vector>
@@ -28,156 +24,9 @@
 #define __device__
 #define __host__
 #define __shared__ static
-#define __constant__ static
-#define __forceinline__ inline
-#define __grid_constant__
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
-
-struct uint3 {
-  unsigned x = 0, y = 0, z = 0;
-};
-struct dim3 {
-  unsigned x = 1, y = 1, z = 1;
-  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
-};
-struct float2 {
-  float x, y;
-};
-struct alignas(16) float4 {
-  float x, y, z, w;
-};
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-
-inline uint3 threadIdx, blockIdx;
-inline dim3 blockDim, gridDim;
-inline constexpr int warpSize = 32;
 
 namespace emulator {
-
-// --- one block: its threads as fibers ---
-
-struct Barrier {
-  int arrived = 0;
-  uint64_t generation = 0;
-};
-
-struct Fiber {
-  static constexpr size_t stack_bytes = 256 << 10;
-  std::unique_ptr<char[]> stack{new char[stack_bytes]};
-  ucontext_t start{};
-  jmp_buf at{};
-  bool begun = false, ended = true;
-  uint3 index;
-};
-
-struct Block {
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  std::vector<Barrier> warps;
-  std::vector<std::array<std::array<std::byte, 16>, 32>> exchange;  // of each warp
-  Barrier barrier;
-  int alive = 0;
-  size_t running = 0;
-  jmp_buf scheduler{};
-  const std::function<void()>* body = nullptr;
-  std::vector<unsigned char> shared;
-};
-inline Block block;
-
-inline void* dynamic_shared() {
-  const auto address = reinterpret_cast<uintptr_t>(block.shared.data());
-  return reinterpret_cast<void*>((address + 127) / 128 * 128);
-}
-
-inline void yield() {
-  Fiber& own = *block.fibers[block.running];
-  if (_setjmp(own.at) == 0) _longjmp(block.scheduler, 1);
-  threadIdx = own.index;
-}
-
-inline void wait_at(Barrier& barrier, int expected) {
-  const uint64_t generation = barrier.generation;
-  if (++barrier.arrived == expected) {
-    barrier.arrived = 0;
-    ++barrier.generation;
-    return;
-  }
-  while (barrier.generation == generation) yield();
-}
-
-inline void fiber_main() {
-  (*block.body)();
-  block.fibers[block.running]->ended = true;
-  --block.alive;
-  if (block.alive > 0 && block.barrier.arrived == block.alive) {  // those that wait, wait no longer for it
-    block.barrier.arrived = 0;
-    ++block.barrier.generation;
-  }
-  _longjmp(block.scheduler, 1);
-}
-
-inline void resume(size_t i) {
-  Fiber& fiber = *block.fibers[i];
-  block.running = i;
-  threadIdx = fiber.index;
-  if (_setjmp(block.scheduler) != 0) return;
-  if (fiber.begun) _longjmp(fiber.at, 1);
-  fiber.begun = true;
-  setcontext(&fiber.start);
-}
-
-inline void run_block(const dim3& threads, size_t shared_bytes, const std::function<void()>& body,
-                      bool reversed) {
-  const size_t count = size_t{threads.x} * threads.y * threads.z;
-  while (block.fibers.size() < count) block.fibers.push_back(std::make_unique<Fiber>());
-  block.shared.assign(shared_bytes + 256, 0xff);
-  block.warps.assign((count + 31) / 32, {});
-  block.exchange.resize((count + 31) / 32);
-  block.barrier = {};
-  block.alive = static_cast<int>(count);
-  block.body = &body;
-  for (size_t i = 0; i < count; ++i) {
-    Fiber& fiber = *block.fibers[i];
-    fiber.begun = fiber.ended = false;
-    fiber.index = {static_cast<unsigned>(i % threads.x), static_cast<unsigned>(i / threads.x % threads.y),
-                   static_cast<unsigned>(i / threads.x / threads.y)};
-    getcontext(&fiber.start);
-    fiber.start.uc_stack.ss_sp = fiber.stack.get();
-    fiber.start.uc_stack.ss_size = Fiber::stack_bytes;
-    fiber.start.uc_link = nullptr;
-    makecontext(&fiber.start, fiber_main, 0);
-  }
-  for (int rounds = 0; block.alive > 0; ++rounds) {
-    if (rounds > 1 << 22) {
-      std::fputs("emulator: a block waits at a barrier that not all of its threads reach\n", stderr);
-      std::abort();
-    }
-    for (size_t k = 0; k < count; ++k) {
-      const size_t i = reversed ? count - 1 - k : k;
-      if (!block.fibers[i]->ended) resume(i);
-    }
-  }
-}
-
-inline int lane() { return static_cast<int>(block.running % 32); }
-
-// What lane `from` of the warp gives as its `value`; all lanes of the mask call it.
-template <class T> inline T exchange(unsigned mask, T value, int from) {
-  static_assert(sizeof(T) <= 16);
-  const size_t warp = block.running / 32;
-  const int expected = std::popcount(mask);
-  std::memcpy(block.exchange[warp][static_cast<size_t>(lane())].data(), &value, sizeof(T));
-  wait_at(block.warps[warp], expected);
-  T result;
-  std::memcpy(&result, block.exchange[warp][static_cast<size_t>(from & 31)].data(), sizeof(T));
-  wait_at(block.warps[warp], expected);
-  return result;
-}
 
 // --- streams, which work at once, or are captured ---
 
@@ -198,24 +47,12 @@ inline std::mutex launching;
 // --- within kernels ---
 
 inline void __syncthreads() { emulator::wait_at(emulator::block.barrier, emulator::block.alive); }
-inline void __syncwarp(unsigned mask = 0xffffffffu) { emulator::exchange(mask, 0, 0); }
-inline void __threadfence() {}
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   const int base = emulator::lane() / width * width;
   return emulator::exchange(mask, value, base + (from & (width - 1)));
 }
 template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
   return emulator::exchange(mask, value, emulator::lane() ^ bits);
-}
-template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32) {
-  const int own = emulator::lane() % width, from = own + static_cast<int>(by);
-  return emulator::exchange(mask, value,
-                            from < width ? emulator::lane() + static_cast<int>(by) : emulator::lane());
-}
-template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32) {
-  const int own = emulator::lane() % width;
-  return emulator::exchange(
-      mask, value, own >= static_cast<int>(by) ? emulator::lane() - static_cast<int>(by) : emulator::lane());
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   unsigned votes = 0;
@@ -225,32 +62,9 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   }
   return votes;
 }
-inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
-template <class T> T __ldg(const T* from) { return *from; }
-inline int __popc(unsigned x) { return std::popcount(x); }
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
-inline int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 inline float __expf(float x) { return std::exp(x); }
-inline float __logf(float x) { return std::log(x); }
-inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-inline double rsqrt(double x) { return 1 / std::sqrt(x); }
-inline float __fdividef(float a, float b) { return a / b; }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
-template <class T> constexpr T max(T a, T b) { return a < b ? b : a; }
-inline void __trap() { std::abort(); }
-template <class T> T atomicAdd(T* at, T value) {
-  const T before = *at;
-  *at = before + value;
-  return before;
-}
-template <class T> T atomicMin(T* at, T value) {
-  const T before = *at;
-  *at = value < before ? value : before;
-  return before;
-}
 
 // --- the runtime ---
 

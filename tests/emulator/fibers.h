@@ -1,0 +1,150 @@
+#pragma once
+
+// One block of a kernel on the CPU: each of its threads is a fiber, which goes on until it stops at a barrier
+// or at an exchange within its warp.
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+struct uint3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+inline uint3 threadIdx, blockIdx;
+inline dim3 blockDim, gridDim;
+
+namespace emulator {
+
+struct Barrier {
+  int arrived = 0;
+  uint64_t generation = 0;
+};
+
+struct Fiber {
+  static constexpr size_t stack_bytes = 256 << 10;
+  std::unique_ptr<char[]> stack{new char[stack_bytes]};
+  ucontext_t start{};
+  jmp_buf at{};
+  bool begun = false, ended = true;
+  uint3 index;
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Barrier> warps;
+  std::vector<std::array<std::array<std::byte, 16>, 32>> exchange;  // of each warp
+  Barrier barrier;
+  int alive = 0;
+  size_t running = 0;
+  jmp_buf scheduler{};
+  const std::function<void()>* body = nullptr;
+  std::vector<unsigned char> shared;
+};
+inline Block block;
+
+inline void* dynamic_shared() {
+  const auto address = reinterpret_cast<uintptr_t>(block.shared.data());
+  return reinterpret_cast<void*>((address + 127) / 128 * 128);
+}
+
+inline void yield() {
+  Fiber& own = *block.fibers[block.running];
+  if (_setjmp(own.at) == 0) _longjmp(block.scheduler, 1);
+  threadIdx = own.index;
+}
+
+inline void wait_at(Barrier& barrier, int expected) {
+  const uint64_t generation = barrier.generation;
+  if (++barrier.arrived == expected) {
+    barrier.arrived = 0;
+    ++barrier.generation;
+    return;
+  }
+  while (barrier.generation == generation) yield();
+}
+
+inline void fiber_main() {
+  (*block.body)();
+  block.fibers[block.running]->ended = true;
+  --block.alive;
+  if (block.alive > 0 && block.barrier.arrived == block.alive) {  // those that wait, wait no longer for it
+    block.barrier.arrived = 0;
+    ++block.barrier.generation;
+  }
+  _longjmp(block.scheduler, 1);
+}
+
+inline void resume(size_t i) {
+  Fiber& fiber = *block.fibers[i];
+  block.running = i;
+  threadIdx = fiber.index;
+  if (_setjmp(block.scheduler) != 0) return;
+  if (fiber.begun) _longjmp(fiber.at, 1);
+  fiber.begun = true;
+  setcontext(&fiber.start);
+}
+
+inline void run_block(const dim3& threads, size_t shared_bytes, const std::function<void()>& body,
+                      bool reversed) {
+  const size_t count = size_t{threads.x} * threads.y * threads.z;
+  while (block.fibers.size() < count) block.fibers.push_back(std::make_unique<Fiber>());
+  block.shared.assign(shared_bytes + 256, 0xff);
+  block.warps.assign((count + 31) / 32, {});
+  block.exchange.resize((count + 31) / 32);
+  block.barrier = {};
+  block.alive = static_cast<int>(count);
+  block.body = &body;
+  for (size_t i = 0; i < count; ++i) {
+    Fiber& fiber = *block.fibers[i];
+    fiber.begun = fiber.ended = false;
+    fiber.index = {static_cast<unsigned>(i % threads.x), static_cast<unsigned>(i / threads.x % threads.y),
+                   static_cast<unsigned>(i / threads.x / threads.y)};
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.get();
+    fiber.start.uc_stack.ss_size = Fiber::stack_bytes;
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, fiber_main, 0);
+  }
+  for (int rounds = 0; block.alive > 0; ++rounds) {
+    if (rounds > 1 << 22) {
+      std::fputs("emulator: a block waits at a barrier that not all of its threads reach\n", stderr);
+      std::abort();
+    }
+    for (size_t k = 0; k < count; ++k) {
+      const size_t i = reversed ? count - 1 - k : k;
+      if (!block.fibers[i]->ended) resume(i);
+    }
+  }
+}
+
+inline int lane() { return static_cast<int>(block.running % 32); }
+
+// What lane `from` of the warp gives as its `value`; all lanes of the mask call it.
+template <class T> inline T exchange(unsigned mask, T value, int from) {
+  static_assert(sizeof(T) <= 16);
+  const size_t warp = block.running / 32;
+  const int expected = std::popcount(mask);
+  std::memcpy(block.exchange[warp][static_cast<size_t>(lane())].data(), &value, sizeof(T));
+  wait_at(block.warps[warp], expected);
+  T result;
+  std::memcpy(&result, block.exchange[warp][static_cast<size_t>(from & 31)].data(), sizeof(T));
+  wait_at(block.warps[warp], expected);
+  return result;
+}
+
+}  // namespace emulator
