@@ -66,20 +66,15 @@ void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* 
                                         double divisor, const Wide<T>* max, const Wide<T>* log_sum,
                                         const T* dy, T* dx, bool add) {
   using W = Wide<T>;
-  const W factor = W(*dy) / W(divisor), keep = W(1 - targets.smoothing);
-  const W spread = W(targets.smoothing / static_cast<double>(classes));
+  const W factor = W(*dy) / W(divisor);
   parallel_rows(rows, classes, [=](int64_t i) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
     if (targets.ignores(i)) return write_each(0, classes, out, add, [](int64_t) { return W(0); });
     const W m = max[i], l = log_sum[i], total = targets.soft ? soft_sum(targets, i, classes) : W(1);
-    const T* soft = targets.soft ? targets.soft + i * classes : nullptr;
-    const int64_t a = soft ? -1 : targets.a[i], b = targets.b ? targets.b[i] : -1;
-    const W at_a = keep * (targets.b ? W(targets.lam) : W(1)), at_b = keep * W(1 - targets.lam);
-    write_each(0, classes, out, add, [=](int64_t k) {
-      const W t = soft ? keep * W(soft[k]) : (k == a ? at_a : W(0)) + (k == b ? at_b : W(0));
-      return factor * (fast_exp(W(row[k]) - m - l) * total - (t + spread));
-    });
+    const RowTargets<T> target(targets, i, classes);
+    write_each(0, classes, out, add,
+               [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });
   });
 }
 

@@ -108,20 +108,15 @@ void CrossEntropyKernels<Cuda>::backward(int64_t rows, int64_t classes, const T*
                                          double divisor, const Wide<T>* max, const Wide<T>* log_sum,
                                          const T* dy, T* dx, bool add) {
   using W = Wide<T>;
-  const W keep = W(1 - targets.smoothing), spread = W(targets.smoothing / static_cast<double>(classes));
-  const W at_a = keep * (targets.b ? W(targets.lam) : W(1)), at_b = keep * W(1 - targets.lam);
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
     if (targets.ignores(i)) return lanes_write(classes, lane, out, add, [](int64_t) { return W(0); });
-    const T* soft = targets.soft ? targets.soft + i * classes : nullptr;
+    const RowTargets<T> target(targets, i, classes);
     const W factor = W(*dy) / W(divisor), m = max[i], l = log_sum[i];
-    const W total = soft ? soft_sum(targets, soft, classes, lane) : W(1);
-    const int64_t a = soft ? -1 : targets.a[i], b = targets.b ? targets.b[i] : -1;
-    lanes_write(classes, lane, out, add, [=](int64_t k) {
-      const W t = soft ? keep * W(soft[k]) : (k == a ? at_a : W(0)) + (k == b ? at_b : W(0));
-      return factor * (fast_exp(W(row[k]) - m - l) * total - (t + spread));
-    });
+    const W total = target.soft ? soft_sum(targets, target.soft, classes, lane) : W(1);
+    lanes_write(classes, lane, out, add,
+                [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });
   });
 }
 

@@ -19,6 +19,27 @@ template <class T> struct Targets {
   TESSERA_HD bool ignores(int64_t i) const { return a && a[i] == ignore; }
 };
 
+// What a row's targets give its classes: t_k, smoothed.
+template <class T> struct RowTargets {
+  using W = Wide<T>;
+  const T* soft;  // [classes], or null
+  int64_t a, b;   // -1 for none
+  W keep, at_a, at_b, spread;
+
+  TESSERA_HD RowTargets(const Targets<T>& targets, int64_t i, int64_t classes)
+      : soft(targets.soft ? targets.soft + i * classes : nullptr),
+        a(soft ? -1 : targets.a[i]),
+        b(targets.b ? targets.b[i] : -1),
+        keep(W(1 - targets.smoothing)),
+        at_a(keep * (targets.b ? W(targets.lam) : W(1))),
+        at_b(keep * W(1 - targets.lam)),
+        spread(W(targets.smoothing / static_cast<double>(classes))) {}
+
+  TESSERA_HD W operator()(int64_t k) const {
+    return (soft ? keep * W(soft[k]) : (k == a ? at_a : W(0)) + (k == b ? at_b : W(0))) + spread;
+  }
+};
+
 template <class Dev> struct LabelKernels {
   struct Census {
     int64_t first_bad;  // neither 0 .. classes-1 nor `ignore`; -1 for none
