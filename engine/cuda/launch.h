@@ -2,12 +2,10 @@
 
 // How every kernel of this backend is written.
 //
-// - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, never <<<
-// >>>.
+// - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, no <<<>>>.
 // - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
-// - One stream, and no host synchronisation in an op. What an op reads of the host is passed by value;
-// numbers
-//   that change from step to step stand in device memory (graph.h: random keys by DrawKey, tables of numbers
+// - One stream, and no host synchronisation in an op. What an op reads of the host is passed by value; what
+//   changes from step to step stands in device memory (graph.h: random keys by DrawKey, tables of numbers
 //   such as the learning rate's by Table), so that every op can be captured into a graph and replayed. A
 //   check of numbers on the device (labels, indices) is left out while Graph::capturing().
 // - No floating-point atomics. Sums run in an order that the sizes alone fix: a thread's own part, then

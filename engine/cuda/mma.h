@@ -4,9 +4,10 @@
 // multiply-accumulate operation using mma instruction" in its manual). Who holds what, with g = lane / 4 and
 // t = lane % 4, pairs of neighbours in one register, the lower first:
 //
-//   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..), a[3] = A(g + 8, 2t + 8
-//   ..) B [16, 8]:  b[0] = B(2t .., g), b[1] = B(2t + 8 .., g) C [16, 8]:  c[0], c[1] = C(g, 2t ..), c[2],
-//   c[3] = C(g + 8, 2t ..)
+//   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..),
+//               a[3] = A(g + 8, 2t + 8 ..)
+//   B [16, 8]:  b[0] = B(2t .., g), b[1] = B(2t + 8 .., g)
+//   C [16, 8]:  c[0], c[1] = C(g, 2t ..), c[2], c[3] = C(g + 8, 2t ..)
 
 #include <cstdint>
 
