@@ -10,7 +10,7 @@ forward under autocast where --precision is bf16, label smoothing cross entropy,
 the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs; attention is
 scaled_dot_product_attention and, on a GPU, flex_attention too. Before anything is timed, the loss on the weights
 and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that is
-run too. Needs torch alone. Exit code 1 where a loss is off.
+run too. Needs torch alone. Exit code 1 where a loss is off, or where none of these runs.
 """
 
 import argparse
@@ -176,7 +176,7 @@ def verify(path, device, tolerance=1e-5):
 
 
 def time_steps(args, flex, mode):
-    """Milliseconds of the median step, or None where this PyTorch cannot do it."""
+    """Milliseconds of the median step; raises where this PyTorch cannot do it."""
     device = torch.device(args.device)
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
@@ -261,7 +261,9 @@ def main():
         try:
             rows.append((f"PyTorch {torch.__version__}, {name}", time_steps(args, flex, mode)))
         except Exception as error:  # what a version cannot compile is no row
-            print(f"pytorch_peer: {name}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
+            print(f"pytorch_peer: {name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}", file=sys.stderr)
+    if not rows:
+        return 1
     best = min(ms for _, ms in rows)
     if args.tessera:
         rows.append(("Tessera", time_tessera(args)))
