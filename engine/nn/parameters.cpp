@@ -7,11 +7,9 @@ namespace tessera {
 namespace {
 
 std::string listed(const std::vector<std::string>& lines, const char* what) {
-  constexpr size_t shown = 20;
   if (lines.empty()) return "";
   std::string text = "\n  " + std::string(what) + ":";
-  for (size_t i = 0; i < std::min(lines.size(), shown); ++i) text += "\n    " + lines[i];
-  if (lines.size() > shown) text += "\n    and " + std::to_string(lines.size() - shown) + " more";
+  for (const std::string& line : lines) text += "\n    " + line;
   return text;
 }
 
