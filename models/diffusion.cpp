@@ -90,22 +90,23 @@ Tensor surprise(const Tensor& x0, const Moments& p) {
 }
 
 // The images at t = 0, or the others.
-Tensor images_where(const Tensor& t, bool first) {
+std::vector<int64_t> images_where(const std::vector<int64_t>& times, bool first) {
   std::vector<int64_t> index;
-  const std::vector<int64_t> times = t.integers();
   for (size_t i = 0; i < times.size(); ++i)
     if ((times[i] == 0) == first) index.push_back(static_cast<int64_t>(i));
-  return Tensor::from(index, {static_cast<int64_t>(index.size())});
+  return index;
 }
 
 // The variational bound, the mean over all numbers in bits. The first step's images have another form than
 // the others, so each form sees its own alone: computed for all and masked, an overflow of one would spoil
 // the other.
 Tensor bound(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Tensor& t, const Moments& p) {
+  const std::vector<int64_t> times = t.integers();
   Tensor total;
   for (const bool first : {false, true}) {
-    const Tensor index = images_where(t, first);
-    if (index.elements() == 0) continue;
+    const std::vector<int64_t> images = images_where(times, first);
+    if (images.empty()) continue;
+    const Tensor index = Tensor::from(images, {static_cast<int64_t>(images.size())});
     const auto of = [&](const Tensor& all) { return take(all, 0, index); };
     const Tensor clean = of(x0);
     const Moments here{of(p.mean), of(p.log_variance)};
@@ -113,9 +114,9 @@ Tensor bound(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Te
     if (first) {
       part = surprise(clean, here);
     } else {
-      std::vector<int64_t> times;
-      for (const int64_t i : index.integers()) times.push_back(t.integers()[static_cast<size_t>(i)]);
-      const Tensor its = Tensor::from(times, {index.elements()});
+      std::vector<int64_t> later;
+      for (const int64_t i : images) later.push_back(times[static_cast<size_t>(i)]);
+      const Tensor its = Tensor::from(later, index.shape());
       part = divergence({posterior_mean(s, clean, of(x), its),
                          at(its, x, [&](size_t step) { return s.log_variance[step]; })},
                         here);
@@ -176,7 +177,7 @@ NoiseSchedule::NoiseSchedule(int64_t steps, Betas betas, std::vector<int64_t> it
 
 std::vector<int64_t> spaced_times(int64_t steps, int64_t count) {
   check(count >= 2 && count <= steps, "diffusion: ", count, " of ", steps,
-        " steps; at least 2 are wanted, and ", "no more than there are");
+        " steps; at least 2 are wanted, and no more than there are");
   std::vector<int64_t> times;
   for (int64_t i = 0; i < count; ++i)
     times.push_back(static_cast<int64_t>(

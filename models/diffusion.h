@@ -74,9 +74,9 @@ struct Denoiser {
   int64_t no_label = -1;  // the label that stands for none; -1: the network knows no such
 };
 
-// Images from the noise x. Nothing is recorded. draw() gives each step's noise of DDPM; DDIM draws none.
-// Fails for guidance without a "no label", and for fewer than 2 or more than T steps.
-Tensor sample(const Denoiser& network, const Tensor& x, const Tensor& labels, const SampleOptions& options,
-              const std::function<Tensor()>& draw);
+// Images from noise [B, C, H, W]. Nothing is recorded. draw() gives each step's noise of DDPM; DDIM draws
+// none. Fails for guidance without a "no label", and for fewer than 2 or more than T steps.
+Tensor sample(const Denoiser& network, const Tensor& noise, const Tensor& labels,
+              const SampleOptions& options, const std::function<Tensor()>& draw);
 
 }  // namespace tessera
