@@ -126,7 +126,8 @@ Parity compare(const Tensors& computed, const Tensors& stored, DType dtype, cons
     const std::vector<double> reference = b.values();
     const double difference = largest_difference(a.values(), reference);
     if (difference == 0 || (name.starts_with("grad") && difference <= floor)) continue;
-    const double error = difference / std::max(largest(reference), 1e-30);
+    const double error = std::isinf(difference) ? difference  // a NaN in the file would make it one
+                                                : difference / std::max(largest(reference), 1e-30);
     if (!(error <= parity.error)) parity = {error, name, parity.compared};
   }
   return parity;

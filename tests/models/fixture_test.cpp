@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -84,6 +85,8 @@ TEST_CASE("a fixture whose numbers are off is noticed") {
   CHECK(check_fixture(gradient, DType::f64).tensor == "grad.blocks.0.attn.scale");
   CHECK(check_fixture(gradient, DType::f64).error > 1e-4);
   CHECK(check_fixture(changed("vit", "param.head.bias", 2), DType::f64).error > 1e-4);
+  const auto broken = changed("vit", "grad.blocks.0.attn.proj.bias", std::nan(""));  // others come after it
+  CHECK(std::isinf(check_fixture(broken, DType::f64).error));
 }
 
 TEST_CASE("what is no fixture of a known kind is refused") {
