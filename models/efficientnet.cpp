@@ -18,12 +18,6 @@ using Stage = EfficientNet::Stage;
 
 Conv2d pointwise(const Scope& scope, int64_t in, int64_t out) { return {scope, in, out, 1, {.bias = false}}; }
 
-double read_rate(Fields& fields, const char* key) {
-  const double rate = fields.get(key, 0.0, Range::at_least(0));
-  if (rate >= 1) fields.fail_at(key, "is ", rate, ", a probability below 1 is wanted");
-  return rate;
-}
-
 Stage read_stage(Fields fields) {
   const Range positive = Range::at_least(1);
   const Stage stage{fields.get<int64_t>("width", positive), fields.get<int64_t>("depth", positive),

@@ -9,6 +9,7 @@
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
+#include "models/parts/class_token.h"
 
 namespace tessera {
 
@@ -147,7 +148,7 @@ LvVit::Features LvVit::features(const Tensor& image, Pass& pass, const std::opti
   const int64_t images = image.dim(0), dim = pos_embed.dim(2);
   Tensor x = conv_stem ? (*conv_stem)(image, pass) : patch_embed(image);  // [B, N, D]
   if (box) x = swap_box(x, grid, *box);
-  const auto join_cls = [&] { x = concat({broadcast_to(cls_token, {images, 1, dim}), x}, 1); };
+  const auto join_cls = [&] { x = with_class_token(cls_token, x); };
   if (sp_layers == 0) join_cls();
   x = add(x, pos_embed);
   const Tensor omega = prior ? (*prior)() : Tensor();
@@ -164,7 +165,7 @@ LvVit::Features LvVit::features(const Tensor& image, Pass& pass, const std::opti
 
 LvVit::Dense LvVit::dense(const Tensor& image, Pass& pass, const std::optional<Box>& box) const {
   const Tensor x = norm(features(image, pass, box).tokens);
-  const Tensor logits = head(slice(x, 1, 0, 1).reshape({x.dim(0), x.dim(2)}));
+  const Tensor logits = head(class_token_of(x));
   const Tensor aux = (*aux_head)(slice(x, 1, 1, grid.height * grid.width));
   return {logits, box ? swap_box(aux, grid, *box) : aux};
 }
@@ -176,7 +177,7 @@ Tensor LvVit::operator()(const Tensor& image, Pass& pass) const {
     return add(logits, scale(max(aux, 1), 0.5));
   }
   const Tensor x = norm(features(image, pass).tokens);
-  return head(slice(x, 1, 0, 1).reshape({x.dim(0), x.dim(2)}));
+  return head(class_token_of(x));
 }
 
 TensorMap LvVit::evaluate(const TensorMap& inputs, Pass& pass) const {

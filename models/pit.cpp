@@ -6,6 +6,7 @@
 #include "engine/ops/conv.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
+#include "models/parts/class_token.h"
 #include "models/parts/frame.h"
 
 namespace tessera {
@@ -59,15 +60,14 @@ PiT::PiT(const Json& config, const Scope& scope) {
 }
 
 Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
-  const int64_t images = image.dim(0), dim = pos_embed.dim(2);
   Tensor x = patch_embed(image);
-  x = add(concat({broadcast_to(cls_token, {images, 1, dim}), x}, 1), pos_embed);  // [B, 1 + N, D]
+  x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   for (const Stage& stage : transformers) {
     if (stage.conv_pool) x = (*stage.conv_pool)(x);
     if (stage.shifted_pool) x = (*stage.shifted_pool)(x);
     for (const Block& block : stage.blocks) x = block(x, {}, pass);
   }
-  return head(norm(slice(x, 1, 0, 1).reshape({images, x.dim(2)})));  // [B, K]
+  return head(norm(class_token_of(x)));  // [B, K]
 }
 
 Json pit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {

@@ -22,12 +22,6 @@ Tensor resize(const Tensor& x, int64_t height, int64_t width) {
 
 Tensor resize_to(const Tensor& x, const Tensor& like) { return resize(x, like.dim(1), like.dim(2)); }
 
-double read_dropout(Fields& fields) {
-  const double rate = fields.get("dropout", 0.1, Range::at_least(0));
-  if (rate >= 1) fields.fail_at("dropout", "is ", rate, ", a probability below 1 is wanted");
-  return rate;
-}
-
 struct DecoderOptions {
   std::vector<int64_t> out_blocks, pool_scales;
   int64_t top_channels, channels;
@@ -40,7 +34,7 @@ DecoderOptions read_decoder(Fields fields) {
   DecoderOptions o{fields.get<std::vector<int64_t>>("out_blocks", Range::at_least(0)),
                    fields.get("pool_scales", std::vector<int64_t>{1, 2, 3, 6}, positive),
                    fields.get<int64_t>("top_channels", positive), fields.get<int64_t>("channels", positive),
-                   read_dropout(fields)};
+                   read_rate(fields, "dropout", 0.1)};
   std::sort(o.out_blocks.begin(), o.out_blocks.end());
   const bool repeats = std::adjacent_find(o.out_blocks.begin(), o.out_blocks.end()) != o.out_blocks.end();
   if (o.out_blocks.size() != 4 || repeats)
@@ -56,7 +50,7 @@ struct AuxOptions {
 
 AuxOptions read_aux(Fields fields) {
   const AuxOptions o{fields.get<int64_t>("level", Range::between(0, 2)),
-                     fields.get<int64_t>("channels", Range::at_least(1)), read_dropout(fields),
+                     fields.get<int64_t>("channels", Range::at_least(1)), read_rate(fields, "dropout", 0.1),
                      fields.get("weight", 0.4, Range::at_least(0))};
   fields.done();
   return o;

@@ -6,6 +6,7 @@
 #include "engine/ops/conv.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
+#include "models/parts/class_token.h"
 #include "models/parts/frame.h"
 
 namespace tessera {
@@ -112,12 +113,12 @@ T2T::T2T(const Json& config, const Scope& outer) {
 }
 
 Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
-  const int64_t images = image.dim(0), dim = pos_embed.dim(2);
+  const int64_t images = image.dim(0);
   Tensor map = permute(directions ? shifted_copies(image, *directions, shift) : image, {0, 2, 3, 1});
   for (size_t i = 0; i < attentions.size(); ++i)
     map = attentions[i](unfold(map, 3, split)).reshape({images, grids[i].height, grids[i].width, -1});
-  Tensor x = project(unfold(map, 3, split));                                      // [B, N, D]
-  x = add(concat({broadcast_to(cls_token, {images, 1, dim}), x}, 1), pos_embed);  // [B, 1 + N, D]
+  Tensor x = project(unfold(map, 3, split));           // [B, N, D]
+  x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) {
     const Inside here(block.path);
@@ -125,7 +126,7 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
     x = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass);
     x = residual(x, block.mlp(block.norm2(x)), block.drop_path, pass);
   }
-  return head(norm(slice(x, 1, 0, 1).reshape({images, dim})));  // [B, K]
+  return head(norm(class_token_of(x)));  // [B, K]
 }
 
 Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes) {

@@ -1,7 +1,7 @@
 #include "models/vit.h"
 
 #include "engine/ops/elementwise.h"
-#include "engine/ops/shape.h"
+#include "models/parts/class_token.h"
 #include "models/parts/frame.h"
 
 namespace tessera {
@@ -30,12 +30,11 @@ ViT::ViT(const Json& config, const Scope& scope) {
 }
 
 Tensor ViT::operator()(const Tensor& image, Pass& pass) const {
-  const int64_t images = image.dim(0), dim = pos_embed.dim(2);
-  Tensor x = patch_embed(image);                                                  // [B, N, D]
-  x = add(concat({broadcast_to(cls_token, {images, 1, dim}), x}, 1), pos_embed);  // [B, 1 + N, D]
+  Tensor x = patch_embed(image);                       // [B, N, D]
+  x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) x = block(x, omega, pass);
-  return head(norm(slice(x, 1, 0, 1).reshape({images, dim})));  // [B, K]
+  return head(norm(class_token_of(x)));  // [B, K]
 }
 
 Json vit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {

@@ -17,7 +17,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
           x.shape(), " takes weight, bias and statistics ", x.dtype(), " ", Shape{width}, ", not ", p.dtype(),
           " ", p.shape());
   check(!options.training || rows > 1, "batch_norm: input ", x.shape(),
-        " has one row a channel, whose variance is ", "nothing to norm by; train with more images");
+        " has one row a channel, whose variance is nothing to norm by; train with more images");
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Tensor rstd = Tensor::empty({width}, wide, x.device());

@@ -26,9 +26,14 @@ Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const
   return residual(attended, scaled(mlp(norm2(attended))), drop_path, pass);
 }
 
+double read_rate(Fields& fields, const char* key, double otherwise) {
+  const double rate = fields.get(key, otherwise, Range::at_least(0));
+  if (rate >= 1) fields.fail_at(key, "is ", rate, ", a probability below 1 is wanted");
+  return rate;
+}
+
 std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule) {
-  const double rate = fields.get("drop_path", 0.0, Range::at_least(0));
-  if (rate >= 1) fields.fail_at("drop_path", "is ", rate, ", a probability below 1 is wanted");
+  const double rate = read_rate(fields, "drop_path");
   const std::string rule = fields.choice("drop_path_rule", {"constant", "linear"}, default_rule);
   std::vector<double> rates(static_cast<size_t>(blocks), rate);
   if (rule == "linear")

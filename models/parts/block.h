@@ -29,6 +29,9 @@ struct Block {
   std::string path;
 };
 
+// A probability of dropping, below 1, under `key`.
+double read_rate(Fields& fields, const char* key, double otherwise = 0);
+
 // The config's "drop_path" and "drop_path_rule" as the rate of each block. `constant`: the rate in every
 // block; `linear`: from 0 at the first to the rate at the last.
 std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule);
