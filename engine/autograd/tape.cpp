@@ -135,20 +135,20 @@ void Gradients::settle() {
   for (const auto& [place, spare] : spares_) accumulate(target(place).grad, spare);
 }
 
-Gradients::Into Gradients::target(int place) {
-  Tape::Slot& slot = tape_.slots_[static_cast<size_t>(place)];
-  Tensor& grad = slot.leaf ? slot.leaf->grad : slot.grad;
+Gradients::Into Gradients::target(int slot) {
+  Tape::Slot& to = tape_.slots_[static_cast<size_t>(slot)];
+  Tensor& grad = to.leaf ? to.leaf->grad : to.grad;
   bool add = grad.defined();
-  if (slot.leaf) {
-    add = add && !slot.leaf->stale;
-    slot.leaf->stale = false;
+  if (to.leaf) {
+    add = add && !to.leaf->stale;
+    to.leaf->stale = false;
   }
   if (!grad.defined())
-    grad = Tensor::empty(slot.shape, slot.dtype, slot.device);
-  else if (add && slot.lent && grad.shared())
-    grad = DryRun::active() ? Tensor::empty(slot.shape, slot.dtype, slot.device) : grad.clone();
-  slot.lent = false;
-  return {grad.reshape(slot.shape), add};
+    grad = Tensor::empty(to.shape, to.dtype, to.device);
+  else if (add && to.lent && grad.shared())
+    grad = DryRun::active() ? Tensor::empty(to.shape, to.dtype, to.device) : grad.clone();
+  to.lent = false;
+  return {grad.reshape(to.shape), add};
 }
 
 bool wants_gradient(Inputs inputs) {
