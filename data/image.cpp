@@ -103,23 +103,35 @@ bool bmp_complete(Bytes bytes, int height, int width) {
   return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
 }
 
+void check_file_size(Bytes bytes, const std::string& path) {
+  check(static_cast<int64_t>(bytes.size()) <= max_image_file_bytes, path, ": ", bytes.size(),
+        " bytes, more than the ", max_image_file_bytes, " that are decoded");
+}
+
+std::array<int, 2> header_dimensions(Bytes bytes, const std::string& path) {
+  int width = 0, height = 0, components = 0;
+  const int length = static_cast<int>(bytes.size());
+  check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
+        ": the header is damaged, or of a form that is not decoded");
+  return {height, width};
+}
+
 // At most, while stb_image decodes: inflated, unfiltered, as RGB, and 16 bits a channel.
 constexpr int64_t png_pixel_bytes = 24;
 
 Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   const int length = static_cast<int>(bytes.size());
-  int width = 0, height = 0, components = 0;
   size_t at = 0;
   check(format != Format::jpeg || jpeg_intact(bytes, at), path,
         ": a part of the JPEG is damaged or missing, at byte ", at, " of ", bytes.size(), "; cut short?");
   if (format == Format::png) check_png(bytes, path);
-  check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
-        ": the header cannot be read: ", stbi_failure_reason());
+  auto [height, width] = header_dimensions(bytes, path);
   check_dimensions(height, width, path);
   check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
         height, " rows of ", width, " pixels; cut short?");
   if (format == Format::png && takes_much(bytes, height, width, png_pixel_bytes))
     check_png_pixels(bytes, path);
+  int components = 0;
   const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
       stbi_load_from_memory(bytes.data(), length, &width, &height, &components, 3), &stbi_image_free);
   check(pixels != nullptr, path, ": cannot be decoded: ", stbi_failure_reason());
@@ -143,8 +155,7 @@ void check_dimensions(int64_t height, int64_t width, const std::string& path) {
 }
 
 Image decode_image(Bytes bytes, const std::string& path) {
-  check(static_cast<int64_t>(bytes.size()) <= max_image_file_bytes, path, ": ", bytes.size(),
-        " bytes, more than the ", max_image_file_bytes, " that are decoded");
+  check_file_size(bytes, path);
   const Format format = format_of(bytes, path);
 #ifdef TESSERA_JPEG
   if (Image image; format == Format::jpeg && decode_jpeg(bytes, path, image)) return image;
@@ -154,11 +165,8 @@ Image decode_image(Bytes bytes, const std::string& path) {
 
 std::array<int, 2> image_dimensions(Bytes bytes, const std::string& path) {
   format_of(bytes, path);
-  int width = 0, height = 0, components = 0;
-  check(bytes.size() <= max_image_file_bytes &&
-            stbi_info_from_memory(bytes.data(), static_cast<int>(bytes.size()), &width, &height, &components),
-        path, ": the header cannot be read: ", stbi_failure_reason());
-  return {height, width};
+  check_file_size(bytes, path);
+  return header_dimensions(bytes, path);
 }
 
 Image load_image(const std::filesystem::path& path) {

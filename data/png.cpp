@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/image.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -126,9 +127,11 @@ class Inflater {
 
 void check_png(Bytes bytes, const std::string& path) {
   size_t at = signature;
-  const bool whole = walk_chunks(bytes, at, [&](std::string_view, Bytes data, size_t begin) {
+  const bool whole = walk_chunks(bytes, at, [&](std::string_view type, Bytes data, size_t begin) {
     const auto sum = crc32(0, bytes.data() + begin + 4, static_cast<uInt>(data.size()) + 4);
-    return sum == big_endian(bytes, begin + 8 + data.size());
+    if (sum != big_endian(bytes, begin + 8 + data.size())) return false;
+    if (type == "IHDR" && data.size() >= 8) check_dimensions(big_endian(data, 4), big_endian(data, 0), path);
+    return true;
   });
   check(whole, path, ": a part of the PNG is damaged or missing, at byte ", std::min(at, bytes.size()),
         " of ", bytes.size(), "; cut short?");

@@ -7,7 +7,7 @@
 namespace tessera {
 
 // Fails, in the name of `path` and with the byte, unless a PNG's chunks and their checksums are whole up to
-// its end chunk. stb_image looks at neither.
+// its end chunk, at which stb_image does not look; and for a size beyond the limits of image.h.
 void check_png(std::span<const uint8_t> bytes, const std::string& path);
 
 // Inflates the pixels of a PNG that check_png let pass and throws them away: fails unless they are all there,

@@ -52,8 +52,8 @@ class Unpacker {
     archive_read_support_format_tar(reader_.get());
     archive_read_support_format_zip(reader_.get());
     size_ = static_cast<int64_t>(fs::file_size(archive));
-    check(archive_read_open_filename(reader_.get(), archive.c_str(), size_t{1} << 18) == ARCHIVE_OK, name_,
-          ": cannot be opened as an archive: ", reason());
+    const int code = archive_read_open_filename(reader_.get(), archive.c_str(), size_t{1} << 18);
+    check(code == ARCHIVE_OK, name_, ": cannot be opened as an archive: ", reason());
   }
 
   void run() {

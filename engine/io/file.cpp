@@ -114,7 +114,8 @@ std::optional<mode_t> mode_of_replaced(const fs::path& path) {
   if (stat(path.c_str(), &status) != 0) return std::nullopt;  // what else is wrong, making the new one tells
   check(!S_ISDIR(status.st_mode), path.string(), ": is a folder, a file was to be written");
   check(S_ISREG(status.st_mode), path.string(), ": is not a regular file, so it cannot be replaced");
-  check(access(path.c_str(), W_OK) == 0, path.string(), ": is write-protected (", reason(), ")");
+  const bool writable = access(path.c_str(), W_OK) == 0;
+  check(writable, path.string(), ": is write-protected (", reason(), ")");
   return status.st_mode & 07777;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tests/data/files.h"
+#include "tests/data/grey_png.h"
 
 namespace tessera {
 
@@ -138,6 +139,8 @@ TEST_CASE("image: a size that a header only claims costs no memory") {
   check_refused([] { decode_image(grey_jpeg(65000, 65000), "vast.jpg"); }, "vast.jpg", "65000 x 65000");
   check_refused([] { decode_image(bmp(1 << 30, 1 << 30, {}), "vast.bmp"); }, "vast.bmp");
   check_refused([] { decode_image(bmp(30000, 1 << 20, {}), "vast.bmp"); }, "vast.bmp");
+  check_refused([] { decode_image(png_of(100000, 100000, {}), "vast.png"); }, "vast.png", "100000 x 100000");
+  check_refused([] { decode_image(png_of(1, 1, {0}, 8, 5), "odd.png"); }, "odd.png", "header is damaged");
 }
 
 }  // namespace tessera
