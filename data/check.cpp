@@ -61,6 +61,7 @@ class Pictures {
  private:
   void look_at(int64_t i, Image& image) {
     Seen& seen = seen_[static_cast<size_t>(i)];
+    if (split(i).has_masks()) split(i).mask(number(i), image);
     if (are_files()) {  // as it is stored, before it was fitted to the data set's size
       const std::string path = source(i);
       const std::vector<uint8_t> bytes = read_file(path, max_image_file_bytes);
@@ -232,7 +233,8 @@ DatasetCheck check_dataset(const Dataset& dataset, const PublishedSet* set,
   Pictures pictures(dataset);
   Finding unreadable{.kind = "unreadable", .message = "", .count = 0, .examples = {}, .wrong = true};
   for (const std::string& failure : pictures.look(at_work)) note(unreadable, failure);
-  unreadable.message = plural(unreadable.count, "picture") + " that cannot be decoded";
+  unreadable.message = plural(unreadable.count, "picture") + " that cannot be decoded" +
+                       (dataset.train->has_masks() ? ", or whose mask cannot" : "");
   add(result.findings, std::move(unreadable));
   find_sizes(pictures, set ? set->side : 0, result);
   const auto same = groups(pictures);

@@ -29,12 +29,12 @@ struct DatasetCheck {
   bool passed() const;
 };
 
-// Looks at every picture, in parallel: those that cannot be decoded; those that have not the size that all
-// should have; equal files and equal pictures within a split and in both, and equal pictures of different
-// classes; counts and labels against what was published (`set`, or null); classes that a split lacks.
-// Duplicates within a split are worth knowing; more equal pictures in both splits than were published so are
-// wrong, for then the validation measures memory. `at_work` is called now and then with the share that is
-// done.
+// Looks at every picture and mask, in parallel: those that cannot be decoded; those that have not the size
+// that all should have; equal files and equal pictures within a split and in both, and equal pictures of
+// different classes; counts and labels against what was published (`set`, or null); classes that a split
+// lacks. Duplicates within a split are worth knowing; more equal pictures in both splits than were published
+// so are wrong, for then the validation measures memory. `at_work` is called now and then with the share that
+// is done.
 DatasetCheck check_dataset(const Dataset& dataset, const PublishedSet* set,
                            const std::function<void(double)>& at_work = {});
 

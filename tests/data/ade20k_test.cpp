@@ -1,6 +1,7 @@
 #include "data/ade20k.h"
 
 #include "data/augment/pipeline.h"
+#include "data/check.h"
 #include "data/registry.h"
 #include "data/resize.h"
 #include "tests/data/files.h"
@@ -143,6 +144,21 @@ TEST_CASE("ade20k: what is wrong with an annotation is named when it is read") {
   put(folder / "images" / "training" / "ADE_train_00000001.jpg", std::string("\xFF\xD8\xFF no JPEG"));
   put(path, png_of(16, 16, stripes(16, 16)));
   check_refused(read, "ADE_train_00000001.jpg", "header");
+}
+
+TEST_CASE("ade20k: a check of the data set reads the annotations") {
+  const TemporaryFolder folder;
+  put_all(folder.path());
+  const auto unreadable = [&] {
+    const DatasetCheck check = check_dataset(open_ade20k(folder.path(), {.image_size = 16}), nullptr);
+    for (const Finding& finding : check.findings)
+      if (finding.kind == "unreadable") return finding.examples;
+    return std::vector<std::string>();
+  };
+  CHECK(unreadable().empty());
+  put(folder / "annotations" / "training" / "ADE_train_00000002.png", png_of(24, 40, stripes(24, 40)));
+  REQUIRE(unreadable().size() == 1);
+  CHECK(unreadable()[0].find("an annotation of 40 x 24 pixels") != std::string::npos);
 }
 
 }  // namespace tessera
