@@ -120,4 +120,12 @@ void column_sums(int64_t rows, int64_t width, const F& f, Wide<T> factor, T* y, 
   sum_parts(width, parts, scratch.data(), factor, y, add);
 }
 
+// y [width] = factor * the sum of the rows of x, written or added to.
+template <class T, class X>
+void sum_of_rows(int64_t rows, int64_t width, const X* x, Wide<X> factor, T* y, bool add) {
+  column_sums(
+      rows, width, [=] __device__(int64_t i, int64_t j) { return Wide<X>(x[i * width + j]); }, factor, y,
+      add);
+}
+
 }  // namespace tessera

@@ -11,8 +11,7 @@ void BatchNormKernels<Cuda>::statistics(int64_t rows, int64_t width, const T* x,
                                         Wide<T>* variance) {
   using W = Wide<T>;
   const W share = W(1) / W(rows);
-  column_sums(
-      rows, width, [=] __device__(int64_t i, int64_t j) { return W(x[i * width + j]); }, share, mean, false);
+  sum_of_rows(rows, width, x, share, mean, false);
   column_sums(
       rows, width,
       [=] __device__(int64_t i, int64_t j) {
@@ -65,9 +64,7 @@ void BatchNormKernels<Cuda>::backward(int64_t rows, int64_t width, bool batch, c
         return W(dy[i * width + j]) * ((W(x[i * width + j]) - mean[j]) * rstd[j]);
       },
       W(1), dy_h, false);
-  column_sums(
-      rows, width, [=] __device__(int64_t i, int64_t j) { return W(dy[i * width + j]); }, W(1), dy_sum,
-      false);
+  sum_of_rows(rows, width, dy, W(1), dy_sum, false);
   if (dx) {
     // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
     const W share = batch ? W(1) / W(rows) : W(0);

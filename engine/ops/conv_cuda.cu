@@ -139,7 +139,7 @@ void ConvKernels<Cuda>::backward(const ConvSize& s, const T* dy, const T* x, con
                                  T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
   if (dx) input_gradient(s, dy, weight, add_dx, dx);
   if (dweight) weight_gradient(s, dy, x, add_dweight, dweight);
-  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, dbias, add_dbias);
+  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias, add_dbias);
 }
 
 TESSERA_FOR_FLOATS(ConvKernels<Cuda>::forward)

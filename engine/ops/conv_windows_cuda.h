@@ -47,11 +47,4 @@ struct WindowMap {
   }
 };
 
-// y [width] = the sum of the rows of x, written or added to.
-template <class T> void sum_of_rows(int64_t rows, int64_t width, const T* x, T* y, bool add) {
-  using W = Wide<T>;
-  column_sums(
-      rows, width, [=] __device__(int64_t i, int64_t j) { return W(x[i * width + j]); }, W(1), y, add);
-}
-
 }  // namespace tessera

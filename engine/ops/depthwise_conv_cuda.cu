@@ -78,7 +78,7 @@ void DepthwiseConvKernels<Cuda>::backward(const ConvSize& s, const T* dy, const 
                                           T* dbias) {
   if (dx) input_gradient(s, dy, weight, add_dx, dx);
   if (dweight) weight_gradient(s, dy, x, add_dweight, dweight);
-  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, dbias, add_dbias);
+  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias, add_dbias);
 }
 
 TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cuda>::forward)

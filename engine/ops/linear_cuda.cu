@@ -93,9 +93,7 @@ const T* slopes_and_bias(const LinearSize& size, const T* dy, T* slope, T* dbias
         size.rows * width, slope, false, [] __device__(int64_t, W d, W s) { return d * s; }, dy,
         static_cast<const T*>(slope));
   else if (dbias)
-    column_sums<T>(
-        size.rows, width, [=] __device__(int64_t i, int64_t j) { return W(dy[i * width + j]); }, W(1), dbias,
-        add_dbias);
+    sum_of_rows(size.rows, width, dy, W(1), dbias, add_dbias);
   return slope ? slope : dy;
 }
 

@@ -117,12 +117,6 @@ void wide_weight_gradient(int64_t rows, int64_t width, const T* dy, const T* x, 
       W(1), dweight, add);
 }
 
-template <class T> void wide_bias_gradient(int64_t rows, int64_t width, const T* dy, T* dbias, bool add) {
-  using W = Wide<T>;
-  column_sums(
-      rows, width, [=] __device__(int64_t i, int64_t j) { return W(dy[i * width + j]); }, W(1), dbias, add);
-}
-
 }  // namespace
 
 template <>
@@ -134,7 +128,7 @@ void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, 
   if (width > 32 * warp) {
     if (dx) wide_input_gradient(rows, width, dy, x, weight, mean, rstd, dx, add_dx);
     if (dweight) wide_weight_gradient(rows, width, dy, x, mean, rstd, dweight, add_dweight);
-    if (dbias) wide_bias_gradient(rows, width, dy, dbias, add_dbias);
+    if (dbias) sum_of_rows(rows, width, dy, W(1), dbias, add_dbias);
     return;
   }
   constexpr int64_t most_parts = 512, least_rows = 4 * warps;
