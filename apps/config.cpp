@@ -1,5 +1,7 @@
 #include "apps/config.h"
 
+#include <algorithm>
+
 #include "apps/config_augment.h"
 #include "data/registry.h"
 #include "models/presets.h"
@@ -43,8 +45,9 @@ OptimizerConfig read_optimizer(Fields f) {
   return o;
 }
 
-ScheduleConfig read_schedule(Fields f) {
-  ScheduleConfig s;
+// `usual` holds the defaults.
+ScheduleConfig read_schedule(Fields f, const ScheduleConfig& usual) {
+  ScheduleConfig s = usual;
   s.decay = f.choice("decay", {"cosine", "linear", "none"}, "cosine");
   s.warmup_epochs = f.get("warmup_epochs", s.warmup_epochs, at_least_0);
   s.min_lr = f.get("min_lr", s.min_lr, at_least_0);
@@ -178,7 +181,8 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.repetitions = f.get("repetitions", c.repetitions, at_least_1);
   c.epoch_multiple = f.get("epoch_multiple", c.epoch_multiple, at_least_1);
   if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
-  if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule);
+  c.schedule.warmup_epochs = std::min(c.schedule.warmup_epochs, static_cast<double>(c.epochs) / 10);
+  if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule, c.schedule);
   c.clip = f.get("clip", c.clip, at_least_0);
   c.smoothing = f.get("smoothing", c.smoothing, share);
   if (task == Task::diffuse && c.smoothing > 0)

@@ -37,11 +37,12 @@ struct OptimizerConfig {
   std::vector<GroupRule> groups;                  // what is special about some parameters
 };
 
-// Linear warm-up from warmup_lr, then a decay to min_lr, which the last cooldown_epochs stay at.
+// Linear warm-up from warmup_lr, then a decay to min_lr, which the last cooldown_epochs stay at. A config's
+// default warm-up is a tenth of its epochs, 10 at most; its default warmup_lr is its min_lr.
 struct ScheduleConfig {
   std::string decay = "cosine";  // or "linear", or "none": the learning rate stays
   double warmup_epochs = 10;
-  double warmup_lr = 1e-6;  // a config's default is its min_lr
+  double warmup_lr = 1e-6;
   double min_lr = 1e-6;
   double cooldown_epochs = 0;
 };

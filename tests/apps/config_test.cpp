@@ -49,13 +49,14 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"optimizer": {"lr": 1e-7}})").find("schedule.min_lr") != std::string::npos);
   CHECK(refusal(R"({"optimizer": {"lr": 1e-4}, "schedule": {"warmup_lr": 1e-3}})").find("warmup_lr") !=
         std::string::npos);
-  CHECK(refusal(R"({"epochs": 12, "schedule": {"cooldown_epochs": 3}})").find("cooldown_epochs") !=
-        std::string::npos);
+  CHECK(refusal(R"({"epochs": 12, "schedule": {"warmup_epochs": 10, "cooldown_epochs": 3}})")
+            .find("cooldown_epochs") != std::string::npos);
   CHECK(refusal(R"({"augment": {"randaugment": {"magnitude": 11}}})").find("augment.randaugment.magnitude") !=
         std::string::npos);
   CHECK(refusal(R"({"augment": {"resized_crop": {"filter": "nearest"}}})").find("bilinear") !=
         std::string::npos);
-  CHECK(refusal(R"({"epochs": 5})").find("warmup_epochs") != std::string::npos);
+  CHECK(refusal(R"({"epochs": 5, "schedule": {"warmup_epochs": 10}})").find("warmup_epochs") !=
+        std::string::npos);
   CHECK(refusal(R"({"batch": 0})").find("batch") != std::string::npos);
   CHECK(refusal(R"({"smoothing": 2})").find("smoothing") != std::string::npos);
   CHECK(refusal(R"({"model": 3})").find("model") != std::string::npos);
@@ -67,6 +68,17 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"model": "dit-xt", "augment": {"mixup": 1}})").find("a diffusion model cannot") !=
         std::string::npos);
   CHECK(refusal("{}").empty());
+}
+
+TEST_CASE("the warm-up is a tenth of the epochs, 10 at most, unless the config says how long") {
+  const auto warmup = [](const char* text) {
+    return read_train_config(parse_json(text, "test"), "test").schedule.warmup_epochs;
+  };
+  CHECK(warmup("{}") == 10);
+  CHECK(warmup(R"({"epochs": 300})") == 10);
+  CHECK(warmup(R"({"epochs": 1})") == doctest::Approx(0.1));
+  CHECK(warmup(R"({"epochs": 20, "schedule": {"min_lr": 0}})") == doctest::Approx(2));
+  CHECK(warmup(R"({"epochs": 20, "schedule": {"warmup_epochs": 10}})") == 10);
 }
 
 TEST_CASE("keys are set at any depth, as JSON or as text") {
