@@ -6,19 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/interrupt.h"
-#include "apps/number_watch.h"
-#include "engine/io/safetensors.h"
+#include "engine/core/error.h"
 #include "models/weights.h"
 
 namespace tessera {
 
 namespace {
 
-constexpr const char* state_format = "tessera state 1";
-constexpr const char* metrics_header =
-    "epoch,step,lr,train_loss,train_accuracy,gradient_norm,skipped,validation_loss,validation_top1,"
-    "validation_top5";
-constexpr const char* segment_columns = ",validation_mean_iou,validation_pixel_accuracy";
 constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
 constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
 
@@ -49,11 +43,6 @@ Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t 
                                                   : Decay::none});
 }
 
-// The score in a checkpoint.
-const char* key_of(Task task) {
-  return task == Task::diffuse ? "loss" : task == Task::segment ? "mean_iou" : "top1";
-}
-
 // Puts the average, if there is one, in the place of the weights while it lives.
 class Averaged {
  public:
@@ -69,13 +58,6 @@ class Averaged {
 
   const std::optional<Ema>& average_;
 };
-
-// Nothing that is not finite is ever saved: the file keeps what it has.
-void expect_finite(const NamedTensors& tensors, const std::filesystem::path& path) {
-  if (const auto bad = first_not_finite(tensors))
-    fail(path.string(), ": not written, what was there before is untouched: ", *bad,
-         "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
-}
 
 // The config's model, with the weights that it begins with.
 Model initial_model(const TrainConfig& config, Device device) {
@@ -131,8 +113,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   stop_ = stop;
   session_steps_ = 0;
   began_ = saved_ = Clock::now();
-  if (config_.tensorboard && !finished())
-    board_.emplace(folder.path(), at_.epoch * train_.batches() + at_.step, facts_.normalisation);
+  if (config_.tensorboard && !finished()) board_.emplace(folder.path(), steps_done(), facts_.normalisation);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();
@@ -160,7 +141,7 @@ StepBatch Trainer::step_batch(const Batch& batch) const {
 }
 
 void Trainer::train_step(RunFolder& folder, const Batch& batch) {
-  const int64_t k = at_.epoch * train_.batches() + at_.step, images = batch.images.dim(0);
+  const int64_t k = steps_done(), images = batch.images.dim(0);
   const double lr = schedule_.lr(k);
   const StepResult result = take_step(batch, lr);
   at_.add(result, images, lr);
@@ -207,8 +188,7 @@ void Trainer::show(bool last) {
   const double elapsed = since(epoch_clock_.began),
                waited = train_.wait_seconds() - epoch_clock_.waited_before;
   const double rate = static_cast<double>(epoch_clock_.images) / elapsed;
-  const int64_t done = at_.epoch * train_.batches() + at_.step;
-  const double left = static_cast<double>((total_steps() - done) * config_.batch) / rate +
+  const double left = static_cast<double>((total_steps() - steps_done()) * config_.batch) / rate +
                       static_cast<double>(epochs() - at_.epoch) * evaluation_seconds_ /
                           static_cast<double>(config_.eval_every);
   progress_.show({at_.epoch + 1, epochs(), at_.step, steps_in(at_.epoch), at_.loss(), accuracy(), at_.lr,
@@ -233,8 +213,7 @@ bool Trainer::finish_epoch(RunFolder& folder) {
       if (config_.checkpoint.keep > 0) folder.drop_epochs(number - config_.checkpoint.keep * every);
     }
   }
-  folder.add_row(std::string(metrics_header) + (task_ == Task::segment ? segment_columns : ""),
-                 metrics_row(evaluation));
+  add_metrics(folder, evaluation);
   report_epoch(folder, evaluation, seconds);
   at_.next_epoch();
   save_state(folder);
@@ -262,77 +241,6 @@ std::optional<Evaluation> Trainer::evaluate_now() {
 std::optional<double> Trainer::accuracy() const {
   if (task_ != Task::classify) return std::nullopt;
   return at_.accuracy();
-}
-
-std::string Trainer::metrics_row(const std::optional<Evaluation>& e) const {
-  const auto share = accuracy();
-  const auto number = [](double x) { return std::isnan(x) ? "" : fmt::format("{}", x); };
-  const std::string row =
-      fmt::format("{},{},{},{},{},{},{}", at_.epoch + 1, at_.epoch * train_.batches() + at_.step, at_.lr,
-                  number(at_.loss()), share ? number(*share) : "", number(at_.gradient_norm()), at_.skipped);
-  return row + "," + (e ? e->csv() : task_ == Task::segment ? ",,,," : ",,");
-}
-
-void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
-  const double rate = static_cast<double>(epoch_clock_.images) / seconds;
-  Json details{
-      {"epoch", at_.epoch + 1},    {"train_loss", at_.loss()},
-      {"skipped", at_.skipped},    {"seconds", seconds},
-      {"images_per_second", rate}, {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
-  std::string line = fmt::format("epoch {}/{}  train loss {:.4f}", at_.epoch + 1, epochs(), at_.loss());
-  if (const auto share = accuracy()) {
-    details["train_accuracy"] = *share;
-    line += fmt::format(" acc {:.2f} %", 100 * *share);
-  }
-  if (e) {
-    details.update(e->json());
-    details["evaluation_seconds"] = evaluation_seconds_;
-    line += "  validation " + e->text() + (at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
-  }
-  if (at_.skipped > 0) line += fmt::format("  {} steps left out", at_.skipped);
-  progress_.note(line + fmt::format("  {:.0f} img/s", rate));
-  folder.event("epoch", details);
-  if (board_) board_->epoch(at_.epoch * train_.batches() + at_.step, details);
-}
-
-void Trainer::save_weights(const std::filesystem::path& path) const {
-  const NamedTensors weights = model_.parameters.state();
-  expect_finite(weights, path);
-  write_checkpoint(path, weights, config_.model, facts_,
-                   {{"epoch", at_.epoch + 1},
-                    {"step", at_.epoch * train_.batches() + at_.step},
-                    {key_of(task_), task_ == Task::diffuse ? -at_.last_score : at_.last_score},
-                    {"seed", config_.seed}});
-}
-
-void Trainer::save_state(const RunFolder& folder) {
-  NamedTensors tensors;
-  append_with_prefix(tensors, "model.", model_.parameters.state());
-  append_with_prefix(tensors, "optimizer.", optimizer_->state());
-  if (average_) append_with_prefix(tensors, "average.", average_->state());
-  expect_finite(tensors, folder.state());
-  write_safetensors(folder.state(), tensors, {{"format", state_format}, {"position", to_json(at_).dump()}});
-  saved_ = Clock::now();
-}
-
-bool Trainer::restore(RunFolder& folder) {
-  if (!std::filesystem::exists(folder.state())) {
-    folder.keep_rows(0);
-    return false;
-  }
-  const TensorFile file = read_safetensors(folder.state());
-  const auto position = file.metadata.find("position");
-  check(position != file.metadata.end(), file.where,
-        ": is not the state of a run: its metadata has no 'position'");
-  const std::string where = file.where + ": position";
-  at_ = read_position(parse_json(position->second, where), where);
-  check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
-        ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
-  model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
-  optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
-  if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);
-  folder.keep_rows(static_cast<size_t>(at_.epoch));
-  return true;
 }
 
 }  // namespace tessera

@@ -54,6 +54,7 @@ class Trainer {
   const Model& model() const { return model_; }
   int64_t epochs() const;  // the last one perhaps in part
   int64_t steps_in_epoch() const { return train_.batches(); }
+  int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
   bool finished() const { return at_.epoch >= epochs(); }
 
  private:
@@ -78,10 +79,12 @@ class Trainer {
   StepResult take_step(const Batch& batch, double lr);
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
-  std::string metrics_row(const std::optional<Evaluation>& evaluation) const;
   std::optional<Evaluation> evaluate_now();
+  std::optional<double> accuracy() const;  // over the epoch so far, of a classifier
+
+  // In trainer_files.cpp.
+  void add_metrics(RunFolder& folder, const std::optional<Evaluation>& evaluation) const;
   void report_epoch(RunFolder& folder, const std::optional<Evaluation>& evaluation, double seconds);
-  std::optional<double> accuracy() const;                      // over the epoch so far, of a classifier
   void save_weights(const std::filesystem::path& path) const;  // those that were evaluated
   void save_state(const RunFolder& folder);
 
