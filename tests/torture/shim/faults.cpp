@@ -2,9 +2,11 @@
 // might:
 //
 //   FAULT_FOLDER  the calls that count are those on files of this folder
-//   FAULT_CALL    open (a new file), write, short (half is written, then no more), chmod, fsync, close,
-//   rename FAULT_AT      the number of the call that fails, from 1 FAULT_LASTS   1: those after it fail too,
-//   as on a disk that stays full FAULT_MARK    a file that is made when a call has failed
+//   FAULT_CALL    open (a new file), write, short (half is written, then no more), chmod, fsync, close or
+//                 rename
+//   FAULT_AT      the number of the call that fails, from 1
+//   FAULT_LASTS   1: those after it fail too, as on a disk that stays full
+//   FAULT_MARK    a file that is made when a call has failed
 //
 // The calls go to the kernel directly, so that nothing stands between.
 
