@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/ablation.h"
 #include "apps/interrupt.h"
 #include "apps/options.h"
 #include "apps/recipe.h"
+#include "apps/redirect.h"
 #include "apps/report.h"
 #include "apps/run_report.h"
 #include "apps/session.h"
@@ -33,26 +35,6 @@ struct Options {
   Device device = Device::cpu;
 
   bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
-};
-
-// While one lives, what is printed goes to stderr, so that JSON alone is on stdout.
-class Aside {
- public:
-  explicit Aside(bool active) : stdout_(active ? dup(STDOUT_FILENO) : -1) {
-    std::fflush(stdout);
-    if (stdout_ >= 0) dup2(STDERR_FILENO, STDOUT_FILENO);
-  }
-  ~Aside() {
-    std::fflush(stdout);
-    if (stdout_ < 0) return;
-    dup2(stdout_, STDOUT_FILENO);
-    close(stdout_);
-  }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
- private:
-  int stdout_;
 };
 
 // The grid as a whole, as ablation.json holds it.
@@ -234,7 +216,8 @@ ExitCode run(const Options& options) {
   Outcomes outcomes(a.choices.size(), std::vector<Outcome>(static_cast<size_t>(a.seeds)));
   bool all = false;
   {
-    const Aside aside(options.json);
+    std::optional<Redirect> aside;  // so that JSON alone is on stdout
+    if (options.json) aside.emplace(STDERR_FILENO);
     all = run_all(a, options.device, outcomes);
   }
   const Json rows = table_of(a.switches, outcomes, a.seeds);

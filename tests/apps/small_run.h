@@ -1,15 +1,15 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "apps/redirect.h"
 #include "apps/trainer.h"
 #include "data/shapes.h"
 #include "tests/io/temporary_folder.h"
@@ -46,24 +46,9 @@ inline const Json small_resnet{{"arch", "resnet"}, {"depth", 8}, {"width", 4}};
 
 // While one lives, what is printed goes nowhere.
 class Quiet {
- public:
-  Quiet() {
-    std::fflush(stdout);
-    before_ = dup(STDOUT_FILENO);
-    const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDOUT_FILENO);
-    close(nowhere);
-  }
-  ~Quiet() {
-    std::fflush(stdout);
-    dup2(before_, STDOUT_FILENO);
-    close(before_);
-  }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
  private:
-  int before_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere_{std::fopen("/dev/null", "w"), std::fclose};
+  Redirect redirect_{fileno(nowhere_.get())};
 };
 
 // Begins the run in `path`, or goes on with the one that is there.
