@@ -27,7 +27,7 @@ struct Options {
 
 // The page of one run. Where its data set is not to be had, without what needs it, unless it was asked for.
 std::string single_page(const RunRecord& run, const Options& options) {
-  if (!fs::exists(run.path / "best.safetensors") && !fs::exists(run.path / "last.safetensors"))
+  if (!has_weights(run.path))
     return run_page(run, nullptr, "The run has no weights yet: no classes and no pictures.", options.device);
   ReportSource source{read_checkpoint(run.path, options.device), {}};
   const TrainConfig config = read_train_config(run.config, (run.path / "config.json").string());

@@ -138,6 +138,10 @@ std::string table_of(std::span<const RunRecord> runs) {
 
 }  // namespace
 
+bool has_weights(const fs::path& run) {
+  return fs::exists(run / "best.safetensors") || fs::exists(run / "last.safetensors");
+}
+
 std::string run_page(const RunRecord& run, const ReportSource* source, const std::string& missing,
                      Device device) {
   std::string body = head_of(run, source) + figures(figures_of(run));
@@ -168,7 +172,7 @@ std::string compare_page(std::span<const RunRecord> runs) {
 fs::path write_report(const fs::path& run, const Dataset& dataset, Device device) {
   const RunRecord record = read_run(run);
   const fs::path path = run / "report.html";
-  if (!fs::exists(run / "best.safetensors") && !fs::exists(run / "last.safetensors")) {
+  if (!has_weights(run)) {
     write_file_atomically(path, run_page(record, nullptr, "The run has no weights yet.", device));
     return path;
   }

@@ -18,6 +18,9 @@ struct ReportSource {
   Dataset dataset;
 };
 
+// Whether the run has weights to read: it has none before its first epoch is over.
+bool has_weights(const std::filesystem::path& run);
+
 // The page of one run: figures, curves, and where there is a source, its classes, its worst mistakes with
 // their pictures (a segmenter's masks, a diffusion model's samples); its config and what happened when.
 // `missing` says why there is no source.
