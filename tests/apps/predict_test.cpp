@@ -120,9 +120,7 @@ TEST_CASE("predict takes folders and patterns, and writes a CSV") {
   const Said matched = tessera_program("predict " + trained.checkpoint + " '" + photos + "/*.png' --json");
   CHECK(matched.json().size() == 2);
   const auto refused = [&](const std::string& argument, const char* why) {
-    const Said no = tessera_program("predict " + trained.checkpoint + " '" + argument + "'");
-    CHECK(no.code == 2);
-    CHECK(no.complains_of(why));
+    check_refused("predict " + trained.checkpoint + " '" + argument + "'", why);
   };
   refused(photos + "/*.gif", "no file matches");
   std::filesystem::create_directory(trained.folder / "bare");
@@ -149,23 +147,18 @@ TEST_CASE("eval writes the classes and the pictures as CSV") {
 
 TEST_CASE("predict and eval refuse what they cannot read, by its path") {
   const Trained trained;
-  const auto refused = [](const std::string& arguments, const std::string& why) {
-    CAPTURE(arguments);
-    const Said said = tessera_program(arguments);
-    CAPTURE(said.err);
-    CHECK(said.code == 2);
-    CHECK(said.complains_of(why));
-  };
   put(trained.folder / "broken.jpg", "\xff\xd8\xff\xe0 no picture");
   put(trained.folder / "broken.safetensors", "no tensors");
-  refused("predict " + trained.checkpoint + " " + (trained.folder / "broken.jpg").string(), "broken.jpg");
-  refused("predict " + trained.checkpoint + " " + (trained.folder / "absent.png").string(), "absent.png");
-  refused("predict " + (trained.folder / "broken.safetensors").string() + " " + trained.star,
-          "broken.safetensors");
-  refused("predict " + (trained.folder / "run" / "state.safetensors").string() + " " + trained.star,
-          "is no checkpoint");
-  refused("predict " + trained.checkpoint, "predict: of what?");
-  refused("eval " + trained.folder.path().string(), "neither best.safetensors nor last.safetensors");
-  refused("eval " + trained.checkpoint + " --dataset cifar10", "--data DIR");
-  refused("eval " + trained.checkpoint + " --split test", "--split");
+  check_refused("predict " + trained.checkpoint + " " + (trained.folder / "broken.jpg").string(),
+                "broken.jpg");
+  check_refused("predict " + trained.checkpoint + " " + (trained.folder / "absent.png").string(),
+                "absent.png");
+  check_refused("predict " + (trained.folder / "broken.safetensors").string() + " " + trained.star,
+                "broken.safetensors");
+  check_refused("predict " + (trained.folder / "run" / "state.safetensors").string() + " " + trained.star,
+                "is no checkpoint");
+  check_refused("predict " + trained.checkpoint, "predict: of what?");
+  check_refused("eval " + trained.folder.path().string(), "neither best.safetensors nor last.safetensors");
+  check_refused("eval " + trained.checkpoint + " --dataset cifar10", "--data DIR");
+  check_refused("eval " + trained.checkpoint + " --split test", "--split");
 }

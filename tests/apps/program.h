@@ -1,6 +1,8 @@
 #pragma once
 
+#include <doctest/doctest.h>
 #include <sys/wait.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -27,6 +29,23 @@ inline Said tessera_program(const std::string& arguments) {
   const std::string out = folder / "out", err = folder / "err";
   const int status = std::system((TESSERA_BINARY " " + arguments + " >" + out + " 2>" + err).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
+}
+
+// The program refuses the arguments as bad usage, and says why.
+inline void check_refused(const std::string& arguments, const std::string& why) {
+  CAPTURE(arguments);
+  const Said said = tessera_program(arguments);
+  CAPTURE(said.err);
+  CHECK(said.code == 2);
+  CHECK(said.complains_of(why));
+}
+
+// Two run folders hold the same metrics, weights and state.
+inline void check_same_end(const std::filesystem::path& a, const std::filesystem::path& b) {
+  for (const char* name : {"metrics.csv", "best.safetensors", "state.safetensors"}) {
+    CAPTURE(name);
+    CHECK(bytes_of(a / name) == bytes_of(b / name));
+  }
 }
 
 inline std::string fixture(const std::string& name) {

@@ -62,8 +62,7 @@ TEST_CASE("a diffusion run that is broken off ends with the same bytes") {
   REQUIRE(train_tiny(whole).code == 0);
   REQUIRE(train_tiny(parts, "--stop-after 6 --threads 1").code == 0);
   REQUIRE(tessera_program("train --resume " + (parts / "run").string()).code == 0);
-  for (const char* name : {"metrics.csv", "best.safetensors", "state.safetensors"})
-    CHECK(bytes_of(whole / "run" / name) == bytes_of(parts / "run" / name));
+  check_same_end(whole / "run", parts / "run");
 }
 
 TEST_CASE("sample writes a grid, the same for the same seed") {
@@ -95,13 +94,6 @@ TEST_CASE("sample writes a grid, the same for the same seed") {
 
 TEST_CASE("what cannot be trained or drawn is refused") {
   const TemporaryFolder folder;
-  const auto refused = [](const std::string& arguments, const std::string& why) {
-    CAPTURE(arguments);
-    const Said said = tessera_program(arguments);
-    CAPTURE(said.err);
-    CHECK(said.code == 2);
-    CHECK(said.complains_of(why));
-  };
   const Said smoothed = train_tiny(folder, "--set smoothing=0.1");
   CHECK(smoothed.code == 2);
   CHECK(smoothed.complains_of("no label to smooth"));
@@ -109,16 +101,16 @@ TEST_CASE("what cannot be trained or drawn is refused") {
   REQUIRE(train_tiny(folder).code == 0);
   const std::string sample = "sample " + (folder / "run").string(),
                     out = " --out " + (folder / "grid.png").string();
-  refused(sample, "--out");
-  refused(sample + " --out grid.jpg", ".png");
-  refused(sample + out + " --classes stra", "did you mean 'star'");
-  refused(sample + out + " --classes 10", "0 to 9");
-  refused(sample + out + " --classes 1,,2", "no class ''");
-  refused(sample + out + " --count 0", "--count");
-  refused(sample + out + " --steps 41", "41");
-  refused(sample + out + " --steps 1", "--steps");
-  refused(sample + out + " --sampler euler", "--sampler");
-  refused(sample + " --count 1 --steps 2 --out " + (folder / "no" / "grid.png").string(), "grid.png");
+  check_refused(sample, "--out");
+  check_refused(sample + " --out grid.jpg", ".png");
+  check_refused(sample + out + " --classes stra", "did you mean 'star'");
+  check_refused(sample + out + " --classes 10", "0 to 9");
+  check_refused(sample + out + " --classes 1,,2", "no class ''");
+  check_refused(sample + out + " --count 0", "--count");
+  check_refused(sample + out + " --steps 41", "41");
+  check_refused(sample + out + " --steps 1", "--steps");
+  check_refused(sample + out + " --sampler euler", "--sampler");
+  check_refused(sample + " --count 1 --steps 2 --out " + (folder / "no" / "grid.png").string(), "grid.png");
   CHECK(!std::filesystem::exists(folder / "grid.png"));
 
   const std::string classifier = (folder / "classifier").string();
@@ -127,5 +119,5 @@ TEST_CASE("what cannot be trained or drawn is refused") {
                           "model.depth=1 --set schedule.warmup_epochs=0 --out " +
                           classifier)
               .code == 0);
-  refused("sample " + classifier + out, "no diffusion model");
+  check_refused("sample " + classifier + out, "no diffusion model");
 }
