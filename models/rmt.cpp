@@ -104,7 +104,9 @@ Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
 RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const StageAttention& o, Grid grid)
     : attention(scope, dim, o.scores, grid, 0), decomposed(o.decomposed) {
   if (o.lepe > 0) lepe = depthwise(scope / "lepe", o.scores.heads * o.scores.head_dim, o.lepe);
-  if (o.rope) angles = raster_angles(grid.height * grid.width, o.scores.head_dim);
+  if (o.rope)
+    turns =
+        turns_of(raster_angles(grid.height * grid.width, o.scores.head_dim), scope.dtype(), scope.device());
 }
 
 // q, k or v: a third of the projection's rows. Rotation and lines need them apart, and to cut the weight is
@@ -121,9 +123,9 @@ Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
   const Inside here(attention.path);
   Tensor q = projected(x, 0), k = projected(x, 1);
   const Tensor v = projected(x, 2);
-  if (angles.defined()) {
-    q = rotary(q, angles);
-    k = rotary(k, angles);
+  if (turns.defined()) {
+    q = rotary(q, turns);
+    k = rotary(k, turns);
   }
   Tensor y =
       decomposed ? within(Lines::columns, x, q, k, within(Lines::rows, x, q, k, v)) : over_all(x, q, k, v);

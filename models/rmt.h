@@ -58,7 +58,7 @@ struct RMT {
 
     Attention attention;  // its projections and score terms
     std::optional<Conv2d> lepe;
-    Tensor angles;  // [N, d / 2], where the config has rope
+    Tensor turns;  // [N, d / 2, 2], where the config has rope
     bool decomposed = false;
 
    private:

@@ -13,25 +13,27 @@ namespace tessera {
 
 namespace {
 
-// The cosine and sine of each angle, one after the other. [tokens, pairs, 2]
-Tensor turns_of(const Tensor& angles, DType wide, Device device) {
+DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+}  // namespace
+
+Tensor turns_of(const Tensor& angles, DType dtype, Device device) {
   std::vector<double> turns;
   for (const double angle : angles.values()) {
     turns.push_back(std::cos(angle));
     turns.push_back(std::sin(angle));
   }
-  return Tensor::from(turns, {angles.dim(0), angles.dim(1), 2}, wide).to(device);
+  return Tensor::from(turns, {angles.dim(0), angles.dim(1), 2}, wide(dtype)).to(device);
 }
 
-}  // namespace
-
-Tensor rotary(const Tensor& x, const Tensor& angles) {
-  check(x.rank() >= 2 && angles.rank() == 2 && angles.dim(1) > 0, "rotary: input ", x.shape(),
-        " with angles ", angles.shape(), "; [..., N, H d] and [N, d / 2] are wanted");
-  const int64_t tokens = angles.dim(0), pairs = angles.dim(1), width = x.dim(-1);
-  check(x.dim(-2) == tokens && width % (2 * pairs) == 0, "rotary: input ", x.shape(), " with angles ",
-        angles.shape(), " of ", tokens, " tokens and heads of ", 2 * pairs, " channels");
-  const Tensor turns = turns_of(angles, x.dtype() == DType::f64 ? DType::f64 : DType::f32, x.device());
+Tensor rotary(const Tensor& x, const Tensor& turns) {
+  check(x.rank() >= 2 && turns.rank() == 3 && turns.dim(1) > 0 && turns.dim(2) == 2, "rotary: input ",
+        x.shape(), " with turns ", turns.shape(), "; [..., N, H d] and [N, d / 2, 2] are wanted");
+  check(turns.dtype() == wide(x.dtype()) && turns.device() == x.device(), "rotary: input ", x.dtype(), " on ",
+        x.device(), " takes turns ", wide(x.dtype()), " there, not ", turns.dtype(), " on ", turns.device());
+  const int64_t tokens = turns.dim(0), pairs = turns.dim(1), width = x.dim(-1);
+  check(x.dim(-2) == tokens && width % (2 * pairs) == 0, "rotary: input ", x.shape(), " with turns ",
+        turns.shape(), " of ", tokens, " tokens and heads of ", 2 * pairs, " channels");
   const int64_t rows = x.elements() / std::max<int64_t>(width, 1);
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   dispatch(x, "rotary", [&]<class Dev, class T>() {

@@ -66,7 +66,8 @@ void build_rope(Fields& fields, Part& part) {
   const Tensor angles = raster_angles(grid.height * grid.width, head_dim);
   part.weighed = "output";
   part.outputs = [=](const TensorMap& inputs) -> TensorMap {
-    return {{"output", rotary(entry(inputs, "input"), angles)}};
+    const Tensor& x = entry(inputs, "input");
+    return {{"output", rotary(x, turns_of(angles, x.dtype(), x.device()))}};
   };
 }
 

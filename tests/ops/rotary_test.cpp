@@ -18,12 +18,17 @@ TEST_CASE("rotary passes every check of its cases") {
 
 TEST_CASE("rotary turns token p's first pair by p radians") {
   const Tensor x = Tensor::from({1, 0, 1, 0, 1, 0, 1, 0}, {2, 4});
-  const std::vector<double> y = rotary(x, raster_angles(2, 4)).values();
+  const auto turns = [](int64_t tokens, int64_t head_dim) {
+    return turns_of(raster_angles(tokens, head_dim), DType::f32);
+  };
+  const std::vector<double> y = rotary(x, turns(2, 4)).values();
   CHECK(y[0] == 1);
   CHECK(y[4] == doctest::Approx(std::cos(1.0)));
   CHECK(y[5] == doctest::Approx(std::sin(1.0)));
   CHECK(y[6] == doctest::Approx(std::cos(1e-4)));
-  CHECK_THROWS_AS(rotary(x, raster_angles(3, 4)), Error);
-  CHECK_THROWS_AS(rotary(x, raster_angles(2, 8)), Error);
+  CHECK_THROWS_AS(rotary(x, turns(3, 4)), Error);
+  CHECK_THROWS_AS(rotary(x, turns(2, 8)), Error);
+  CHECK_THROWS_WITH_AS(rotary(x, turns_of(raster_angles(2, 4), DType::f64)),
+                       "rotary: input f32 on cpu takes turns f32 there, not f64 on cpu", Error);
   CHECK_THROWS_AS(raster_angles(2, 3), Error);
 }
