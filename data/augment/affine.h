@@ -22,7 +22,10 @@ struct Affine {
 // the cubic with slope -1 (not the -1/2 of a resize), results truncated.
 void transform(Image& image, const Affine& map, Filter filter, const Colour& fill);
 
-// Turned counter-clockwise by so many degrees about its centre, of the same size: Pillow's Image.rotate.
-void rotate(Image& image, double degrees, Filter filter, const Colour& fill);
+// The map of a picture that is turned counter-clockwise by so many degrees about its centre: Pillow's
+// Image.rotate.
+Affine rotation(double degrees, int height, int width);
+// Turned counter-clockwise by so many quarters, 1 to 3, whole pixels moving; with 1 or 3 it is a square.
+void turn(Image& image, int quarters);
 
 }  // namespace tessera

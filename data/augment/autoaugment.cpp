@@ -109,12 +109,13 @@ double policy_magnitude(Operation operation, int index, int sign) {
   }
 }
 
-void AutoAugment::operator()(Image& image, Random& random, Layer layer) const {
+void AutoAugment::draw(Random& random, int height, int width, std::vector<Change>& to) const {
   const auto chosen = static_cast<size_t>(random.below(std::ssize(policy_)));
   for (const PolicyStep& step : policy_[chosen]) {
     if (!random.chance(step.probability)) continue;
     const int sign = have_sign(step.operation) && random.chance(0.5) ? -1 : 1;
-    apply(step.operation, policy_magnitude(step.operation, step.index, sign), image, layer);
+    const double magnitude = policy_magnitude(step.operation, step.index, sign);
+    if (const auto change = change_of(step.operation, magnitude, height, width)) to.push_back(*change);
   }
 }
 

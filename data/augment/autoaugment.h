@@ -33,7 +33,11 @@ bool have_sign(Operation operation);
 class AutoAugment {
  public:
   explicit AutoAugment(const std::string& name) : policy_(policy(name)) {}
-  void operator()(Image& image, Random& random, Layer layer) const;
+  int most_changes() const { return 2; }
+  void draw(Random& random, int height, int width, std::vector<Change>& to) const;
+  void operator()(Image& image, Random& random, Layer layer) const {
+    draw_and_apply(*this, image, random, layer);
+  }
 
  private:
   std::span<const SubPolicy> policy_;

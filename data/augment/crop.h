@@ -31,10 +31,17 @@ inline void shift_image(Image& image, int down, int right) {
 struct PaddedCrop {
   int padding;
 
-  void operator()(Image& image, Random& random, Layer) const {
+  int most_changes() const { return 1; }
+  void draw(Random& random, int, int, std::vector<Change>& to) const {
     const int down = static_cast<int>(random.below(2 * padding + 1)) - padding;
     const int right = static_cast<int>(random.below(2 * padding + 1)) - padding;
-    shift_image(image, down, right);
+    to.push_back({.kind = Change::Kind::shift,
+                  .down = down,
+                  .right = right,
+                  .map = {.c = static_cast<double>(right), .f = static_cast<double>(down)}});
+  }
+  void operator()(Image& image, Random& random, Layer layer) const {
+    draw_and_apply(*this, image, random, layer);
   }
 };
 

@@ -23,19 +23,33 @@ std::optional<PixelBox> draw_erasing_box(const ErasingOptions& options, int64_t 
   return std::nullopt;
 }
 
+RandomErasing::RandomErasing(const ErasingOptions& options, const std::array<float, 3>& mean)
+    : options_(options), fill_{.value = {}, .noise = options.fill == ErasingOptions::Fill::noise} {
+  if (options.fill == ErasingOptions::Fill::mean) fill_.value = mean;
+}
+
+Erasure RandomErasing::draw(int64_t height, int64_t width, Random& random) const {
+  Erasure erasure;
+  if (!random.chance(options_.probability)) return erasure;
+  const PixelBox box = draw_erasing_box(options_, height, width, random).value_or(PixelBox{});
+  const auto number = [](int64_t n) { return static_cast<int>(n); };
+  return {number(box.top), number(box.left), number(box.bottom), number(box.right), random.state()};
+}
+
 void RandomErasing::operator()(std::span<float> picture, const Shape& shape, Random& random) const {
-  if (!random.chance(options_.probability)) return;
   const int64_t height = shape[1], width = shape[2];
-  const auto box = draw_erasing_box(options_, height, width, random);
-  if (!box) return;
+  const Erasure box = draw(height, width, random);
   for (int64_t c = 0; c < 3; ++c)
-    for (int64_t y = box->top; y < box->bottom; ++y) {
+    for (int64_t y = box.top; y < box.bottom; ++y) {
       float* row = picture.data() + (c * height + y) * width;
-      if (options_.fill == ErasingOptions::Fill::noise)
-        std::generate(row + box->left, row + box->right, [&] { return static_cast<float>(random.normal()); });
-      else
-        std::fill(row + box->left, row + box->right,
-                  options_.fill == ErasingOptions::Fill::mean ? mean_[static_cast<size_t>(c)] : 0.0f);
+      if (!fill_.noise) {
+        std::fill(row + box.left, row + box.right, fill_.value[static_cast<size_t>(c)]);
+        continue;
+      }
+      for (int x = box.left; x < box.right; ++x) {
+        const double first = random.uniform();
+        row[x] = noise_of(first, random.uniform());
+      }
     }
 }
 

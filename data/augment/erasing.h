@@ -5,6 +5,7 @@
 #include <span>
 
 #include "data/augment/box.h"
+#include "data/augment/erasing_kernels.h"
 #include "engine/core/random.h"
 #include "engine/core/shape.h"
 
@@ -28,13 +29,17 @@ std::optional<PixelBox> draw_erasing_box(const ErasingOptions& options, int64_t 
 // Random erasing (Zhong et al., 2020) of a normalised picture. [3, H, W]
 class RandomErasing {
  public:
-  RandomErasing(const ErasingOptions& options, const std::array<float, 3>& mean)
-      : options_(options), mean_(mean) {}
+  RandomErasing(const ErasingOptions& options, const std::array<float, 3>& mean);
+
+  // What is erased of a picture of this size; an empty box, mostly, for nothing. It leaves `random` where the
+  // noise begins.
+  Erasure draw(int64_t height, int64_t width, Random& random) const;
+  const ErasingFill& fill() const { return fill_; }
   void operator()(std::span<float> picture, const Shape& shape, Random& random) const;
 
  private:
   ErasingOptions options_;
-  std::array<float, 3> mean_;
+  ErasingFill fill_;
 };
 
 }  // namespace tessera

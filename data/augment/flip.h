@@ -16,8 +16,13 @@ inline void flip_horizontally(Image& image) {
 
 // Flips with probability 1/2.
 struct RandomFlip {
-  void operator()(Image& image, Random& random, Layer) const {
-    if (random.chance(0.5)) flip_horizontally(image);
+  int most_changes() const { return 1; }
+  void draw(Random& random, int, int width, std::vector<Change>& to) const {
+    if (random.chance(0.5))
+      to.push_back({.kind = Change::Kind::flip, .map = {.a = -1, .c = static_cast<double>(width)}});
+  }
+  void operator()(Image& image, Random& random, Layer layer) const {
+    draw_and_apply(*this, image, random, layer);
   }
 };
 

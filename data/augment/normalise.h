@@ -22,8 +22,11 @@ class Normalise {
       for (int64_t p = 0; p < area; ++p) to[p] = table_[c][image.pixels[static_cast<size_t>(3 * p) + c]];
   }
 
+  using Table = std::array<std::array<float, 256>, 3>;
+  const Table& table() const { return table_; }
+
  private:
-  std::array<std::array<float, 256>, 3> table_;
+  Table table_;
 };
 
 }  // namespace tessera

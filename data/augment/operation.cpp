@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "data/augment/colour.h"
+#include "data/augment/crop.h"
+#include "data/augment/flip.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -15,19 +18,20 @@ constexpr std::array names{"shear_x",  "shear_y",      "translate_x",   "transla
                            "color",    "contrast",     "brightness",    "sharpness",   "posterize",
                            "solarize", "solarize_add", "auto_contrast", "equalize",    "invert"};
 
-void move(Operation operation, double m, Image& image, const Drawing& drawing) {
-  switch (operation) {
-    case Operation::shear_x:
-      return transform(image, {.b = m}, drawing.shear, drawing.fill);
-    case Operation::shear_y:
-      return transform(image, {.d = m}, drawing.shear, drawing.fill);
-    case Operation::translate_x:
-      return transform(image, {.c = m * image.width}, drawing.others, drawing.fill);
-    case Operation::translate_y:
-      return transform(image, {.f = m * image.height}, drawing.others, drawing.fill);
-    default:
-      return rotate(image, m, drawing.others, drawing.fill);
-  }
+// By how many quarters the picture is turned so that whole pixels move; 0: by none.
+int quarters_of(double degrees, int height, int width) {
+  if (degrees == 180) return 2;
+  return height == width && (degrees == 90 || degrees == 270) ? static_cast<int>(degrees / 90) : 0;
+}
+
+std::optional<Change> rotated(double degrees, int height, int width, Change change) {
+  degrees = std::fmod(degrees, 360.0);
+  if (degrees < 0) degrees += 360.0;
+  if (degrees == 0) return std::nullopt;
+  change.quarters = quarters_of(degrees, height, width);
+  if (change.quarters > 0) change.kind = Change::Kind::turn;
+  change.map = rotation(degrees, height, width);
+  return change;
 }
 
 void colour(Operation operation, double m, Image& image) {
@@ -65,14 +69,53 @@ Operation operation_named(std::string_view name) {
   return static_cast<Operation>(found - names.begin());
 }
 
-void apply(Operation operation, double magnitude, Image& image, Layer layer, const Drawing& drawing) {
-  if (!moves(operation)) {
-    if (layer == Layer::picture) colour(operation, magnitude, image);
-  } else if (layer == Layer::mask) {
-    move(operation, magnitude, image, {Filter::nearest, Filter::nearest, {0, 0, 0}});
-  } else {
-    move(operation, magnitude, image, drawing);
+std::optional<Change> change_of(Operation operation, double magnitude, int height, int width,
+                                const Drawing& drawing) {
+  Change change{.operation = operation, .magnitude = magnitude};
+  if (!moves(operation)) return change;
+  const bool shears = operation == Operation::shear_x || operation == Operation::shear_y;
+  change.kind = Change::Kind::move;
+  change.filter = shears ? drawing.shear : drawing.others;
+  change.fill = drawing.fill;
+  switch (operation) {
+    case Operation::shear_x:
+      change.map = {.b = magnitude};
+      break;
+    case Operation::shear_y:
+      change.map = {.d = magnitude};
+      break;
+    case Operation::translate_x:
+      change.map = {.c = magnitude * width};
+      break;
+    case Operation::translate_y:
+      change.map = {.f = magnitude * height};
+      break;
+    default:
+      return rotated(magnitude, height, width, change);
   }
+  return change;
+}
+
+void apply(const Change& change, Image& image, Layer layer) {
+  const bool mask = layer == Layer::mask;
+  switch (change.kind) {
+    case Change::Kind::flip:
+      return flip_horizontally(image);
+    case Change::Kind::shift:
+      return shift_image(image, change.down, change.right);
+    case Change::Kind::turn:
+      return turn(image, change.quarters);
+    case Change::Kind::move:
+      return transform(image, change.map, mask ? Filter::nearest : change.filter,
+                       mask ? Colour{0, 0, 0} : change.fill);
+    case Change::Kind::colour:
+      if (!mask) colour(change.operation, change.magnitude, image);
+  }
+}
+
+void apply(Operation operation, double magnitude, Image& image, Layer layer, const Drawing& drawing) {
+  if (const auto change = change_of(operation, magnitude, image.height, image.width, drawing))
+    apply(*change, image, layer);
 }
 
 }  // namespace tessera

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "data/augment/affine.h"
+#include "engine/core/random.h"
 
 namespace tessera {
 
@@ -41,9 +44,43 @@ struct Drawing {
   Colour fill = mid_grey;
 };
 
-// The operation, in place, as the policies' own code has it under Pillow 8.0 to 9.4. A mask is moved alike,
-// by the nearest pixel; what comes in is of no class; its colours are left alone.
+// One change of a picture of known size, all its numbers worked out: what is drawn before there are pixels,
+// and what a GPU is told.
+struct Change {
+  enum class Kind : uint8_t {
+    flip,    // left becomes right
+    shift,   // up by `down`, left by `right`; what comes in is black
+    turn,    // by `quarters`
+    move,    // by `map`
+    colour,  // by `operation`
+  };
+  Kind kind = Kind::colour;
+  Operation operation = Operation::invert;
+  int down = 0, right = 0, quarters = 0;
+  double magnitude = 0;  // of `operation`
+  Affine map{};          // where pixels come from, whatever moves them
+  Filter filter = Filter::nearest;
+  Colour fill{};
+};
+
+// The operation on a picture of this size; nothing where it leaves every picture as it is.
+std::optional<Change> change_of(Operation operation, double magnitude, int height, int width,
+                                const Drawing& drawing = {});
+
+// The change, in place. A mask is moved alike, by the nearest pixel; what comes in is of no class; its
+// colours are left alone.
+void apply(const Change& change, Image& image, Layer layer);
+
+// The operation, in place, as the policies' own code has it under Pillow 8.0 to 9.4.
 void apply(Operation operation, double magnitude, Image& image, Layer layer = Layer::picture,
            const Drawing& drawing = {});
+
+// What op.draw(random, height, width, changes) draws, done to the picture or the mask.
+template <class Op> void draw_and_apply(const Op& op, Image& image, Random& random, Layer layer) {
+  thread_local std::vector<Change> changes;
+  changes.clear();
+  op.draw(random, image.height, image.width, changes);
+  for (const Change& change : changes) apply(change, image, layer);
+}
 
 }  // namespace tessera

@@ -5,7 +5,6 @@
 
 #include "data/augment/autoaugment.h"
 #include "data/augment/crop.h"
-#include "data/augment/erasing.h"
 #include "data/augment/flip.h"
 #include "data/augment/resized_crop.h"
 #include "engine/core/error.h"
@@ -35,13 +34,12 @@ Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& option
     pipeline.then(PixelOp(ResizedCrop{*options.resized_crop, height, width}));
     pipeline.takes_originals_ = true;
   }
-  if (options.flip) pipeline.then(RandomFlip{});
-  if (options.crop_padding > 0) pipeline.then(PaddedCrop{options.crop_padding});
-  if (!options.autoaugment.empty()) pipeline.then(PixelOp(AutoAugment(options.autoaugment)));
+  if (options.flip) pipeline.then_drawn(RandomFlip{});
+  if (options.crop_padding > 0) pipeline.then_drawn(PaddedCrop{options.crop_padding});
+  if (!options.autoaugment.empty()) pipeline.then_drawn(AutoAugment(options.autoaugment));
   if (options.randaugment)
-    pipeline.then(PixelOp(RandAugment(*options.randaugment, colour_of(dataset.normalisation.mean))));
-  if (options.erasing.probability > 0)
-    pipeline.then(FloatOp(RandomErasing(options.erasing, dataset.normalisation.mean)));
+    pipeline.then_drawn(RandAugment(*options.randaugment, colour_of(dataset.normalisation.mean)));
+  if (options.erasing.probability > 0) pipeline.erasing_.emplace(options.erasing, dataset.normalisation.mean);
   return pipeline;
 }
 
@@ -61,6 +59,15 @@ void Pipeline::run_pixel_ops(Image& image, Random& random, Layer layer) const {
         image.height, " x ", image.width, " pixels, the batch holds ", image_shape_);
 }
 
+void Pipeline::draw(Random& random, std::vector<Change>& changes) const {
+  for (const DrawOp& op : draws_)
+    op(random, static_cast<int>(image_shape_[1]), static_cast<int>(image_shape_[2]), changes);
+}
+
+Erasure Pipeline::draw_erasure(Random& random) const {
+  return erasing_ ? erasing_->draw(image_shape_[1], image_shape_[2], random) : Erasure{};
+}
+
 void Pipeline::mask(Image& mask, Random random, int64_t* to) const {
   run_pixel_ops(mask, random, Layer::mask);
   for (size_t p = 0; p < mask.pixels.size(); p += 3) *to++ = mask.pixels[p] > 0 ? mask.pixels[p] - 1 : none;
@@ -70,6 +77,7 @@ void Pipeline::operator()(Image& image, Random random, float* to) const {
   run_pixel_ops(image, random, Layer::picture);
   normalise_(image, to);
   const std::span<float> floats(to, static_cast<size_t>(image_shape_.elements()));
+  if (erasing_) (*erasing_)(floats, image_shape_, random);
   for (const FloatOp& op : float_ops_) op(floats, image_shape_, random);
 }
 

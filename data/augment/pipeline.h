@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "data/augment/erasing.h"
 #include "data/augment/normalise.h"
 #include "data/augment/operation.h"
 #include "data/augment/options.h"
@@ -17,6 +19,8 @@ namespace tessera {
 using PixelOp = std::function<void(Image&, Random&, Layer)>;
 // The same on the normalised picture. [3, H, W]
 using FloatOp = std::function<void(std::span<float>, const Shape&, Random&)>;
+// What a PixelOp would draw for a picture of this size, instead of doing it.
+using DrawOp = std::function<void(Random&, int height, int width, std::vector<Change>&)>;
 
 // What happens to one picture between the data set and the batch, in three stages: operations on bytes, to
 // float and normalise, operations on floats. One pipeline serves many threads at once.
@@ -29,6 +33,14 @@ class Pipeline {
 
   Pipeline& then(PixelOp op);
   Pipeline& then(FloatOp op);
+  // An operation that can say what it draws: it has draw(), most_changes() and the PixelOp.
+  template <class Op> Pipeline& then_drawn(const Op& op) {
+    draws_.push_back([op](Random& random, int height, int width, std::vector<Change>& to) {
+      op.draw(random, height, width, to);
+    });
+    most_changes_ += op.most_changes();
+    return then(PixelOp(op));
+  }
 
   const Shape& image_shape() const { return image_shape_; }  // [3, H, W]
   // Whether it cuts pictures out of those that are stored, whatever their size, rather than out of the data
@@ -43,13 +55,30 @@ class Pipeline {
 
   static constexpr int64_t none = 255;
 
- private:
-  void run_pixel_ops(Image& image, Random& random, Layer layer) const;
+  // --- for a GPU that does it (data/feed.h) ---
 
+  // Whether all of its operations on bytes can say what they draw, and it has no other operation on floats
+  // than random erasing.
+  bool is_drawn() const { return draws_.size() == pixel_ops_.size(); }
+  bool has_float_ops() const { return !float_ops_.empty(); }
+  int most_changes() const { return most_changes_; }  // of a picture
+  // The draws of the first stage of a picture of the batch's size.
+  void draw(Random& random, std::vector<Change>& changes) const;
+  // The first stage itself.
+  void run_pixel_ops(Image& image, Random& random, Layer layer) const;
+  // The last stage's draws, which come after those.
+  Erasure draw_erasure(Random& random) const;
+  ErasingFill erasing_fill() const { return erasing_ ? erasing_->fill() : ErasingFill{}; }
+  const Normalise& normalise() const { return normalise_; }
+
+ private:
   Shape image_shape_;
   bool takes_originals_ = false;
   std::vector<PixelOp> pixel_ops_;
+  std::vector<DrawOp> draws_;  // of those of pixel_ops_ that have one
+  int most_changes_ = 0;
   Normalise normalise_;
+  std::optional<RandomErasing> erasing_;
   std::vector<FloatOp> float_ops_;
 };
 

@@ -38,15 +38,16 @@ double randaugment_magnitude(Operation operation, double magnitude, int sign) {
   }
 }
 
-void RandAugment::operator()(Image& image, Random& random, Layer layer) const {
+void RandAugment::draw(Random& random, int height, int width, std::vector<Change>& to) const {
   for (int i = 0; i < options_.operations; ++i) {
     const auto operation = static_cast<Operation>(random.below(drawn_from));
     if (!random.chance(options_.probability)) continue;
     const double magnitude = std::clamp(options_.magnitude + options_.deviation * random.normal(), 0.0, top);
     const int sign = random.chance(0.5) ? -1 : 1;
     const Filter filter = random.chance(0.5) ? Filter::bicubic : Filter::bilinear;
-    apply(operation, randaugment_magnitude(operation, magnitude, sign), image, layer,
-          {.shear = filter, .others = filter, .fill = fill_});
+    if (const auto change = change_of(operation, randaugment_magnitude(operation, magnitude, sign), height,
+                                      width, {.shear = filter, .others = filter, .fill = fill_}))
+      to.push_back(*change);
   }
 }
 

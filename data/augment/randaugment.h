@@ -21,7 +21,11 @@ double randaugment_magnitude(Operation operation, double magnitude, int sign);
 class RandAugment {
  public:
   RandAugment(const RandAugmentOptions& options, const Colour& fill) : options_(options), fill_(fill) {}
-  void operator()(Image& image, Random& random, Layer layer) const;
+  int most_changes() const { return options_.operations; }
+  void draw(Random& random, int height, int width, std::vector<Change>& to) const;
+  void operator()(Image& image, Random& random, Layer layer) const {
+    draw_and_apply(*this, image, random, layer);
+  }
 
  private:
   RandAugmentOptions options_;

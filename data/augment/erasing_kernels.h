@@ -1,0 +1,81 @@
+#pragma once
+
+// What random erasing writes, for both devices to the bit. Compiled without contraction.
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "engine/core/random.h"
+
+namespace tessera {
+
+// Rows top .. bottom-1 and columns left .. right-1 are erased; their noise is drawn from `noise` on.
+struct Erasure {
+  int top = 0, left = 0, bottom = 0, right = 0;
+  Random::State noise{};
+
+  TESSERA_HD bool covers(int y, int x) const { return y >= top && y < bottom && x >= left && x < right; }
+};
+
+// By channel; or noise.
+struct ErasingFill {
+  std::array<float, 3> value{};
+  bool noise = false;
+};
+
+namespace erasing_detail {
+
+// The natural logarithm of x > 0, by 2 artanh((m - 1) / (m + 1)) of its mantissa: arithmetic alone, which
+// libraries do not differ in.
+TESSERA_HD inline double logarithm(double x) {
+  constexpr uint64_t mantissa = (uint64_t{1} << 52) - 1, one = uint64_t{1023} << 52;
+  const uint64_t bits = std::bit_cast<uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1023;
+  double m = std::bit_cast<double>((bits & mantissa) | one);
+  if (m > std::numbers::sqrt2) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1) / (m + 1), square = s * s;
+  double sum = 0;
+  for (int k = 21; k > 0; k -= 2) sum = sum * square + 1.0 / k;
+  return 2 * s * sum + exponent * std::numbers::ln2;
+}
+
+// cos(2 pi u) of u in [0, 1), by Taylor's series within an eighth of a turn.
+TESSERA_HD inline double cosine_of_turn(double u) {
+  const int quarter = static_cast<int>(u * 4 + 0.5);
+  const double t = (u - quarter * 0.25) * (2 * std::numbers::pi), square = t * t;
+  const bool odd = quarter % 2 != 0;
+  double rest = 0;  // of the series after its first term
+  for (int k = odd ? 19 : 18; k > 1; k -= 2) rest = (1 + rest) * -square / (k * (k - 1));
+  const double value = odd ? t * (1 + rest) : 1 + rest;
+  return quarter % 4 == 1 || quarter % 4 == 2 ? -value : value;
+}
+
+}  // namespace erasing_detail
+
+// A normal number of two uniform ones: Box and Muller, as Random::normal().
+TESSERA_HD inline float noise_of(double first, double second) {
+  const double radius = std::sqrt(-2.0 * erasing_detail::logarithm(1.0 - first));
+  return static_cast<float>(radius * erasing_detail::cosine_of_turn(second));
+}
+
+// The noise's number `n`, found without those before it; each takes four words of the stream.
+TESSERA_HD inline float noise_at(const Random::State& from, uint64_t n) {
+  const uint64_t position = from.position + 4 * n, offset = position % 4;
+  const auto here = philox(from.seed, position / 4, from.stream),
+             next = offset == 0 ? here : philox(from.seed, position / 4 + 1, from.stream);
+  const auto uniform = [&](uint64_t word) {  // words offset + word and the one after it
+    const uint64_t high = offset + word, low = high + 1;
+    const uint64_t bits =
+        uint64_t{high < 4 ? here[high] : next[high - 4]} << 32 | (low < 4 ? here[low] : next[low - 4]);
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  };
+  return noise_of(uniform(0), uniform(2));
+}
+
+}  // namespace tessera
