@@ -32,7 +32,7 @@ constexpr std::array<std::array<int, 4>, 4> turns{
 void Md5::block(const uint8_t* bytes) {
   std::array<uint32_t, 16> words;
   std::memcpy(words.data(), bytes, 64);
-  auto [a, b, c, d] = state_;
+  uint32_t a = state_[0], b = state_[1], c = state_[2], d = state_[3];
   const auto step = [&](uint32_t mixed, size_t word, size_t i) {
     const uint32_t turned = std::rotl(a + mixed + sines[i] + words[word], turns[i / 16][i % 4]);
     a = d;
