@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include "engine/core/dispatch.h"
@@ -77,7 +78,8 @@ uint32_t alignment(const void* pointer) {
   return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
 }
 
-// The handle, its workspace, and the algorithm of each kind of product that came before.
+// The handle, its workspace, and the algorithm of each kind of product that came before, none where there is
+// none.
 struct Blas {
   static constexpr size_t workspace_bytes = size_t{32} << 20;
   using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
@@ -85,7 +87,7 @@ struct Blas {
 
   cublasLtHandle_t handle{};
   Storage workspace{Device::cuda, workspace_bytes};
-  std::map<Key, cublasLtMatmulAlgo_t> algorithms;
+  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> algorithms;
   std::mutex mutex;
 
   Blas() { expect_blas(cublasLtCreate(&handle), "create", {}); }
@@ -112,16 +114,19 @@ template <class T> class Call {
     make_layout(result_, p.n, p.m, p.ldc, p.c_step);
   }
 
-  void run() {
+  // False where cuBLASLt has no algorithm for it.
+  bool run() {
     Blas& own = blas();
     const std::lock_guard lock(own.mutex);
     auto found = own.algorithms.find(key());
     if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), choose(own)).first;
+    if (!found->second) return false;
     const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
     expect_blas(
         cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_, c_,
-                       result_, &found->second, own.workspace.data(), Blas::workspace_bytes, stream()),
+                       result_, &*found->second, own.workspace.data(), Blas::workspace_bytes, stream()),
         "product", p_);
+    return true;
   }
 
  private:
@@ -166,7 +171,7 @@ template <class T> class Call {
             alignment(bias_)};
   }
 
-  cublasLtMatmulAlgo_t choose(const Blas& own) {
+  std::optional<cublasLtMatmulAlgo_t> choose(const Blas& own) {
     Preference preference;
     expect_blas(cublasLtMatmulPreferenceCreate(preference.address()), "preference", p_);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -183,10 +188,11 @@ template <class T> class Call {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(c_));
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    expect_blas(cublasLtMatmulAlgoGetHeuristic(own.handle, operation_, first_, second_, result_, result_,
-                                               preference, 1, &best, &found),
-                "choice of an algorithm", p_);
-    if (found == 0) expect_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm", p_);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        own.handle, operation_, first_, second_, result_, result_, preference, 1, &best, &found);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) expect_blas(status, "choice of an algorithm", p_);
+    if (status != CUBLAS_STATUS_SUCCESS || found == 0 || best.state != CUBLAS_STATUS_SUCCESS)
+      return std::nullopt;
     return best.algo;
   }
 
@@ -203,15 +209,24 @@ template <class T> class Call {
 }  // namespace
 
 template <class T>
-void multiply(const MatrixProduct& product, const T* a, const T* b, T* c, bool add, Epilogue epilogue,
-              const T* bias) {
+bool multiply_with(Epilogue epilogue, const MatrixProduct& product, const T* a, const T* b, T* c,
+                   const T* bias) {
+  if (product.m == 0 || product.n == 0 || product.count == 0) return true;
+  check(product.k > 0, "cublas: a product of depth 0");
+  return Call<T>(product, a, b, c, false, epilogue, bias).run();
+}
+
+template <class T> void multiply(const MatrixProduct& product, const T* a, const T* b, T* c, bool add) {
   if (product.m == 0 || product.n == 0 || product.count == 0) return;
   check(product.k > 0, "cublas: a product of depth 0");
-  Call<T>(product, a, b, c, add, epilogue, bias).run();
+  const T* no_bias = nullptr;
+  if (!Call<T>(product, a, b, c, add, Epilogue::none, no_bias).run())
+    expect_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm", product);
 }
 
 void set_tf32(bool allowed) { tf32_allowed = allowed; }
 
 TESSERA_FOR_FLOATS(multiply)
+TESSERA_FOR_FLOATS(multiply_with)
 
 }  // namespace tessera

@@ -19,12 +19,16 @@ struct MatrixProduct {
 // What is done to c before it is written.
 enum class Epilogue : uint8_t { none, bias, gelu_tanh, bias_gelu_tanh };
 
-// c is written, or added to; bias [n] for an epilogue that reads it. float in full precision, or by TF32
-// where set_tf32 allows it; bf16 summed in float; double. The same sizes give the same bits: no algorithm
-// that adds up in the order of arrival is chosen.
+// c is written, or added to. float in full precision, or by TF32 where set_tf32 allows it; bf16 summed in
+// float; double. The same sizes give the same bits: no algorithm that adds up in the order of arrival is
+// chosen.
+template <class T> void multiply(const MatrixProduct& product, const T* a, const T* b, T* c, bool add);
+
+// The same with an epilogue, c written; bias [n] for one that reads it. False, and nothing is done, where
+// cuBLASLt has no algorithm for it, as for some types and alignments.
 template <class T>
-void multiply(const MatrixProduct& product, const T* a, const T* b, T* c, bool add,
-              Epilogue epilogue = Epilogue::none, const T* bias = nullptr);
+bool multiply_with(Epilogue epilogue, const MatrixProduct& product, const T* a, const T* b, T* c,
+                   const T* bias);
 
 // Whether products of float may round their factors to 10 bits (TF32): several times faster. Off at first.
 void set_tf32(bool allowed);

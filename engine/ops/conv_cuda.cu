@@ -2,7 +2,7 @@
 // Weights are turned to (kernel_h, kernel_w, in), the order of a window in memory.
 
 #include "engine/core/dispatch.h"
-#include "engine/cuda/blas.h"
+#include "engine/cuda/biased.h"
 #include "engine/cuda/reduce.h"
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/conv_windows_cuda.h"
@@ -121,15 +121,15 @@ void ConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T* weight, 
   channels_last(s, weight, turned.data());
   each_chunk(s, [&](int64_t first, int64_t count) {
     windows(s, true, count, x + first * pixels, rows.data());
-    multiply({.transpose_b = true,
-              .m = count * s.positions(),
-              .n = s.out,
-              .k = length,
-              .lda = length,
-              .ldb = length,
-              .ldc = s.out},
-             rows.data(), turned.data(), y + first * s.positions() * s.out, false,
-             bias ? Epilogue::bias : Epilogue::none, bias);
+    multiply_biased({.transpose_b = true,
+                     .m = count * s.positions(),
+                     .n = s.out,
+                     .k = length,
+                     .lda = length,
+                     .ldb = length,
+                     .ldc = s.out},
+                    static_cast<const T*>(rows.data()), static_cast<const T*>(turned.data()),
+                    y + first * s.positions() * s.out, bias);
   });
 }
 

@@ -1,6 +1,6 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/memory.h"
-#include "engine/cuda/blas.h"
+#include "engine/cuda/biased.h"
 #include "engine/cuda/reduce.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_kernels.h"
@@ -43,10 +43,6 @@ template <class F, class T> void bend_all(int64_t n, T* y, T* slope) {
     launch(bend<F, 1, T>, grid_for(n), n, y, slope);
 }
 
-template <class T> void add_bias(int64_t rows, int64_t width, const T* bias, T* y) {
-  map(rows * width, y, true, [=] __device__(int64_t i) { return Wide<T>(bias[i % width]); });
-}
-
 }  // namespace
 
 // cuBLASLt adds the bias; of its activations gelu_tanh alone is ours, and without the slope.
@@ -54,19 +50,14 @@ template <>
 template <class T>
 void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
                                   Activation f, T* y, T* slope) {
-  constexpr bool has_epilogues = !std::is_same_v<T, double>;
   if (size.in == 0) {
     Memory<Cuda>::zero(y, static_cast<size_t>(size.rows * size.out) * sizeof(T));
     if (bias) add_bias(size.rows, size.out, bias, y);
   } else {
     const MatrixProduct product{false, true, size.rows, size.out, size.in, size.in, size.in, size.out};
-    const bool gelu = has_epilogues && f == Activation::gelu_tanh && !slope;
-    if (gelu)
-      return multiply(product, x, weight, y, false, bias ? Epilogue::bias_gelu_tanh : Epilogue::gelu_tanh,
-                      bias);
-    const bool biased = has_epilogues && bias;
-    multiply(product, x, weight, y, false, biased ? Epilogue::bias : Epilogue::none, biased ? bias : nullptr);
-    if (bias && !biased) add_bias(size.rows, size.out, bias, y);
+    const Epilogue all = bias ? Epilogue::bias_gelu_tanh : Epilogue::gelu_tanh;
+    if (f == Activation::gelu_tanh && !slope && multiply_with(all, product, x, weight, y, bias)) return;
+    multiply_biased(product, x, weight, y, bias);
   }
   if (f != Activation::none)
     with_activation(f, [&]<class F>(F) { bend_all<F>(size.rows * size.out, y, slope); });

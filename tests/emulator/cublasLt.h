@@ -77,6 +77,7 @@ using cublasLtMatmulPreference_t = int*;
 struct cublasLtMatmulAlgo_t {};
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;
+  cublasStatus_t state = CUBLAS_STATUS_SUCCESS;
 };
 
 inline const char* cublasLtGetStatusString(cublasStatus_t) { return "not supported by the emulator"; }
@@ -129,12 +130,15 @@ inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefere
                                                            size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+// Of double there are no epilogues, so that what is done without them is run too.
+inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatmulPreference_t, int,
                                                      cublasLtMatmulHeuristicResult_t*, int* found) {
-  return *found = 1, CUBLAS_STATUS_SUCCESS;
+  const bool plain = operation->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  *found = plain || operation->compute != CUBLAS_COMPUTE_64F;
+  return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha,
                                      const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
