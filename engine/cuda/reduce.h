@@ -45,7 +45,8 @@ inline constexpr int lanes = 16;  // threads that share a sum
 
 // Block (warp, lanes): entries [32 x, 32 x + 32).
 template <class T>
-__global__ void sum(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
+__global__ void __launch_bounds__(warp* lanes)
+    sum(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
   using W = Wide<T>;
   __shared__ W tile[lanes][warp];
   for (int64_t left = int64_t{blockIdx.x} * warp; left < n; left += int64_t{gridDim.x} * warp) {

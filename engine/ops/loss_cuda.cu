@@ -44,8 +44,13 @@ __device__ Wide<T> soft_sum(const Targets<T>& targets, const T* soft, int64_t cl
          W(targets.smoothing);
 }
 
+constexpr int one_block_threads = 1024;
+constexpr LaunchGrid one_block{dim3(1), dim3(one_block_threads)};
+
 // y = the sum of n losses / divisor, by one block.
-template <class T> __global__ void mean_loss(int64_t n, const double* losses, double divisor, T* y) {
+template <class T>
+__global__ void __launch_bounds__(one_block_threads)
+    mean_loss(int64_t n, const double* losses, double divisor, T* y) {
   double sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
   sum = block_sum(sum);
@@ -58,8 +63,9 @@ struct Smaller {
 };
 
 // found = {the first bad label's row, or the largest number; how many labels are not ignored}, by one block.
-__global__ void look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored,
-                               const int64_t* labels, int64_t* found) {
+__global__ void __launch_bounds__(one_block_threads)
+    look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored, const int64_t* labels,
+                   int64_t* found) {
   int64_t first = Smaller::identity<int64_t>(), kept = 0;
   for (int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
     const int64_t label = labels[i];
@@ -74,8 +80,6 @@ __global__ void look_at_labels(int64_t rows, int64_t classes, bool may_ignore, i
     found[1] = kept;
   }
 }
-
-constexpr LaunchGrid one_block{dim3(1), dim3(1024)};
 
 }  // namespace
 
