@@ -6,9 +6,9 @@
 
 namespace tessera {
 
-// Blocks that belong together: what storages of `device` take between begin() and end() comes from the system
-// and goes back here, never to the device's other storages. So a captured graph owns the memory that it
-// writes at each replay. At its end the set gives its blocks back, those in use when their storages die.
+// Blocks that belong together: what storages of `device` take between begin() and end() goes back here, never
+// to the device's other storages. So a captured graph owns the memory that it writes at each replay. At its
+// end the set gives its blocks back, those in use when their storages die.
 class BlockSet {
  public:
   explicit BlockSet(Device device);

@@ -29,13 +29,15 @@ class Pool {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
     const bool constant = set_ != no_set && NewBlocks::active();
-    if (const auto fit = waiting_.find({set_, bytes}); fit != waiting_.end() && !constant) {
+    auto fit = constant ? waiting_.end() : waiting_.find({set_, bytes});
+    if (fit == waiting_.end() && !constant) fit = waiting_.find({no_set, bytes});
+    if (fit != waiting_.end()) {
       block = fit->second;
       waiting_.erase(fit);
     } else {
       block = ask_system(bytes);
-      if (set_ != no_set) home_.emplace(block, Home{set_, constant});
     }
+    if (set_ != no_set) home_.emplace(block, Home{set_, constant});
     stats_.in_use += bytes;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
     return block;
