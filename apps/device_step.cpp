@@ -148,6 +148,9 @@ StepResult DeviceStep::read() {
   if (counts_) result.correct = static_cast<int64_t>(correct_.item());
   if (std::isfinite(norm[1])) return result;
   optimizer_.uncount();
+  // Who looks for the reason computes the gradients anew, perhaps not all of them: no graph knows where.
+  graph_.reset();
+  steps_ = 0;
   result.trouble = "";
   return result;
 }
