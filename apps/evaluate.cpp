@@ -105,8 +105,8 @@ double Evaluation::score() const {
 
 void Evaluation::add_pixels(const Tensor& scores, const Tensor& masks) {
   if (!pixels) pixels.emplace(classes = scores.dim(1));
-  const Tensor loss =
-      cross_entropy(permute(scores, {0, 2, 3, 1}), masks, {.smoothing = 0, .rows = 0, .ignore = no_class});
+  const Tensor loss = cross_entropy(permute(scores, {0, 2, 3, 1}), masks.to(scores.device()),
+                                    {.smoothing = 0, .rows = 0, .ignore = no_class});
   pixels->add(largest_class(scores), masks);
   add_loss(loss.item(), scores.dim(0));
 }
