@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "apps/model_source.h"
@@ -45,6 +46,7 @@ struct ModelBench {
   ModelSource source{"sl-vit", 32, 10};
   int64_t batch = 128, steps = 20, warmup = 3;
   DType dtype = DType::f32;
+  std::optional<DType> products;  // their type where it is not dtype, as by --precision bf16
   Device device = Device::cpu;
   uint64_t seed = 0;
   bool json = false;

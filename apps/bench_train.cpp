@@ -148,7 +148,8 @@ ExitCode bench_presets(const Options& options, const std::vector<std::string>& n
   return ExitCode::done;
 }
 
-ExitCode bench_train(const Options& options) {
+ExitCode bench_train(Options options) {
+  if (options.precision == Precision::bf16) options.products = DType::bf16;
   const std::vector<std::string> known = preset_names();
   for (const std::string& name : options.presets)
     check(std::find(known.begin(), known.end(), name) != known.end(), "bench: unknown preset '", name, "'",
