@@ -77,6 +77,8 @@ inline constexpr Op catalog[] = {
      "dx = dy put back in its place"},
     {"shifted_copies", "y = [x, x moved by each direction], zero outside",
      "dx = sum of the copies moved back"},
+    {"shifted_patches", "y = patches([x, x moved by each direction]), the copies never made",
+     "dx = sum over the copies of their patches put back in place"},
     // dropout.h
     {"dropout", "y = x m / (1 - p), m = 1 with probability 1 - p, a draw an element", "dx = dy m / (1 - p)"},
     {"drop_path", "y = x + f m / (1 - p), m = 1 with probability 1 - p, a draw an image",

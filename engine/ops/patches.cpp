@@ -15,6 +15,18 @@ void check_image(const Tensor& image, const char* what) {
   check(image.rank() == 4, what, ": ", image.shape(), " is no batch of images [B, C, H, W]");
 }
 
+void check_cut(const Tensor& image, int64_t size, const char* what) {
+  check(size > 0 && image.dim(2) % size == 0 && image.dim(3) % size == 0, what, ": the image ", image.shape(),
+        " cannot be cut into patches of ", size, " x ", size,
+        " pixels; height and width are to be multiples");
+}
+
+void check_shift(int64_t shift, const char* what) {
+  check(shift >= 0, what, ": a shift of ", shift, " pixels is negative");
+}
+
+ImageSize size_of(const Tensor& image) { return {image.dim(0), image.dim(1), image.dim(2), image.dim(3)}; }
+
 void copy(const Walk<2>& walk, const Tensor& x, const Tensor& y, bool add) {
   dispatch(x, "patches", [&]<class Dev, class T>() {
     CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>(), y.data<T>(), add);
@@ -36,10 +48,8 @@ Shifts shifts_of(Directions directions, int64_t shift) {
 
 Tensor patches(const Tensor& image, int64_t size) {
   check_image(image, "patches");
+  check_cut(image, size, "patches");
   const int64_t images = image.dim(0), channels = image.dim(1), height = image.dim(2), width = image.dim(3);
-  check(size > 0 && height % size == 0 && width % size == 0, "patches: the image ", image.shape(),
-        " cannot be cut into patches of ", size, " x ", size,
-        " pixels; height and width are to be multiples");
   const int64_t high = height / size, wide = width / size;
   const Shape loops{images, high, wide, channels, size, size};  // the patches in their order
   const Strides in_image{channels * height * width, size * width, size, height * width, width, 1};
@@ -55,8 +65,8 @@ Tensor patches(const Tensor& image, int64_t size) {
 
 Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift) {
   check_image(image, "shifted_copies");
-  check(shift >= 0, "shifted_copies: a shift of ", shift, " pixels is negative");
-  const ImageSize size{image.dim(0), image.dim(1), image.dim(2), image.dim(3)};
+  check_shift(shift, "shifted_copies");
+  const ImageSize size = size_of(image);
   const Shifts shifts = shifts_of(directions, shift);
   const Tensor y =
       Tensor::empty(image.shape().with(1, size.channels * shifts.count), image.dtype(), image.device());
@@ -70,6 +80,28 @@ Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift)
     });
   };
   return record("shifted_copies", y, {image}, backward);
+}
+
+Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions, int64_t shift) {
+  check_image(image, "shifted_patches");
+  check_cut(image, size, "shifted_patches");
+  check_shift(shift, "shifted_patches");
+  const Shifts shifts = shifts_of(directions, shift);
+  const PatchPlaces places(size_of(image), shifts.count, size);
+  const Tensor y =
+      Tensor::empty({image.dim(0), places.high * places.wide, shifts.count * image.dim(1) * size * size},
+                    image.dtype(), image.device());
+  dispatch(image, "shifted_patches", [&]<class Dev, class T>() {
+    ShiftedPatchKernels<Dev>::template forward<T>(places, shifts, image.data<T>(), y.data<T>());
+  });
+  const auto backward = [places, shifts](Gradients& g) {
+    const Written dx(g, 0);
+    dispatch(g.dy(), "shifted_patches", [&]<class Dev, class T>() {
+      ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.data<T>(),
+                                                     dx.add());
+    });
+  };
+  return record("shifted_patches", y, {image}, backward);
 }
 
 }  // namespace tessera

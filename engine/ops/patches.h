@@ -20,4 +20,8 @@ enum class Directions : uint8_t { cardinal, diagonal, all };
 // H, W] -> [B, C (1 + directions), H, W], the image itself first.
 Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift);
 
+// patches(shifted_copies(image, directions, shift), size), gathered straight from the image: the copies are
+// never made. [B, C, H, W] -> [B, N, C (1 + directions) P P]. Errors as theirs.
+Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions, int64_t shift);
+
 }  // namespace tessera

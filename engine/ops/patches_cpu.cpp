@@ -62,4 +62,55 @@ void ShiftKernels<Cpu>::backward(const ImageSize& size, const Shifts& shifts, co
 TESSERA_FOR_FLOATS(ShiftKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(ShiftKernels<Cpu>::backward)
 
+namespace {
+
+// Patch number `patch` of the batch, [copies, channels, size, size].
+template <class T>
+void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, const T* x, T* out) {
+  const auto [images, channels, height, width] = places.image;
+  const int64_t size = places.size, wide = places.wide, high = places.high;
+  const int64_t left = patch % wide * size, top = patch / wide % high * size, b = patch / (wide * high);
+  for (int d = 0; d < shifts.count; ++d) {
+    const auto [down, right] = shifts.offset[static_cast<size_t>(d)];
+    const int64_t from = left + right, first = std::clamp<int64_t>(-from, 0, size),
+                  last = std::clamp<int64_t>(width - from, first, size);
+    for (int64_t line = 0; line < channels * size; ++line, out += size) {
+      const int64_t i = top + line % size + down;
+      const bool seen = i >= 0 && i < height;
+      const T* in = x + ((b * channels + line / size) * height + (seen ? i : 0)) * width;
+      for (int64_t q = 0; q < size; ++q) out[q] = seen && q >= first && q < last ? in[from + q] : T(0.0f);
+    }
+  }
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void ShiftedPatchKernels<Cpu>::forward(const PatchPlaces& places, const Shifts& shifts, const T* x, T* y) {
+  const int64_t elements = places.copies * places.image.channels * places.size * places.size;
+  parallel_rows(places.image.images * places.high * places.wide, elements,
+                [&](int64_t patch) { cut_patch(places, shifts, patch, x, y + patch * elements); });
+}
+
+template <>
+template <class T>
+void ShiftedPatchKernels<Cpu>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, T* dx,
+                                        bool add) {
+  const ImageSize& image = places.image;
+  const int64_t lines = image.images * image.channels * image.height;
+  parallel_rows(lines, image.width * shifts.count, [&](int64_t line) {
+    const int64_t i = line % image.height, plane = line / image.height;
+    for (int64_t j = 0; j < image.width; ++j) {
+      T& place = dx[line * image.width + j];
+      const Wide<T> sum =
+          sum_of_copies(places, shifts, plane / image.channels, plane % image.channels, i, j, dy);
+      store(place, add ? Wide<T>(place) + sum : sum);
+    }
+  });
+}
+
+TESSERA_FOR_FLOATS(ShiftedPatchKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(ShiftedPatchKernels<Cpu>::backward)
+
 }  // namespace tessera

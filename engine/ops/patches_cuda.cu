@@ -5,38 +5,16 @@
 
 namespace tessera {
 
-namespace {
-
-// The offsets as device code may index them: std::array's operators are the host's.
-struct Moves {
-  int64_t down[9], right[9];
-  int count;
-
-  explicit Moves(const Shifts& shifts) : count(shifts.count) {
-    for (int d = 0; d < count; ++d) {
-      down[d] = shifts.offset[static_cast<size_t>(d)].dy;
-      right[d] = shifts.offset[static_cast<size_t>(d)].dx;
-    }
-  }
-};
-
-__device__ inline bool inside(int64_t i, int64_t j, const ImageSize& size) {
-  return i >= 0 && i < size.height && j >= 0 && j < size.width;
-}
-
-}  // namespace
-
 template <>
 template <class T>
 void ShiftKernels<Cuda>::forward(const ImageSize& size, const Shifts& shifts, const T* x, T* y) {
   using W = Wide<T>;
-  const Moves moves(shifts);
-  const int64_t n = size.images * moves.count * size.channels * size.height * size.width;
+  const int64_t n = size.images * shifts.count * size.channels * size.height * size.width;
   map(n, y, false, [=] __device__(int64_t at) {
     const int64_t j = split_off(at, size.width), i = split_off(at, size.height);
-    const int64_t c = split_off(at, size.channels), d = split_off(at, moves.count);
-    const int64_t from_i = i + moves.down[d], from_j = j + moves.right[d];
-    if (!inside(from_i, from_j, size)) return W(0);
+    const int64_t c = split_off(at, size.channels), d = split_off(at, shifts.count);
+    const int64_t from_i = i + shifts.down(d), from_j = j + shifts.right(d);
+    if (!size.has(from_i, from_j)) return W(0);
     return W(x[((at * size.channels + c) * size.height + from_i) * size.width + from_j]);
   });
 }
@@ -45,15 +23,14 @@ template <>
 template <class T>
 void ShiftKernels<Cuda>::backward(const ImageSize& size, const Shifts& shifts, const T* dy, T* dx, bool add) {
   using W = Wide<T>;
-  const Moves moves(shifts);
   map(size.images * size.channels * size.height * size.width, dx, add, [=] __device__(int64_t at) {
     const int64_t j = split_off(at, size.width), i = split_off(at, size.height);
     const int64_t c = split_off(at, size.channels);
     W sum = 0;
-    for (int d = 0; d < moves.count; ++d) {
-      const int64_t from_i = i - moves.down[d], from_j = j - moves.right[d];
-      const int64_t plane = (at * moves.count + d) * size.channels + c;
-      if (inside(from_i, from_j, size)) sum += W(dy[(plane * size.height + from_i) * size.width + from_j]);
+    for (int d = 0; d < shifts.count; ++d) {
+      const int64_t from_i = i - shifts.down(d), from_j = j - shifts.right(d);
+      const int64_t plane = (at * shifts.count + d) * size.channels + c;
+      if (size.has(from_i, from_j)) sum += W(dy[(plane * size.height + from_i) * size.width + from_j]);
     }
     return sum;
   });
@@ -61,5 +38,57 @@ void ShiftKernels<Cuda>::backward(const ImageSize& size, const Shifts& shifts, c
 
 TESSERA_FOR_FLOATS(ShiftKernels<Cuda>::forward)
 TESSERA_FOR_FLOATS(ShiftKernels<Cuda>::backward)
+
+namespace {
+
+// V neighbours of a patch's line a thread: they are read one by one, for a shift may part them, and written
+// at once.
+template <int V, class T>
+__global__ void gather_patches(int64_t packs, PatchPlaces places, Shifts shifts, const T* x, T* y) {
+  const ImageSize& image = places.image;
+  for (int64_t pack = grid_thread(); pack < packs; pack += grid_threads()) {
+    int64_t at = pack;
+    const int64_t q = split_off(at, places.size / V) * V, p = split_off(at, places.size);
+    const int64_t c = split_off(at, image.channels), d = split_off(at, places.copies);
+    const int64_t v = split_off(at, places.wide), u = split_off(at, places.high);
+    const int64_t i = u * places.size + p + shifts.down(d), j = v * places.size + q + shifts.right(d);
+    const T* line = x + ((at * image.channels + c) * image.height + i) * image.width;
+    Pack<T, V> out;
+#pragma unroll
+    for (int k = 0; k < V; ++k) out.at[k] = image.has(i, j + k) ? line[j + k] : T(0.0f);
+    store_pack<V>(y + pack * V, out);
+  }
+}
+
+template <int V, class T> void gather_by(const PatchPlaces& places, const Shifts& shifts, const T* x, T* y) {
+  if constexpr (V > 1)
+    if (places.size % V != 0 || !aligned(y, V)) return gather_by<V / 2>(places, shifts, x, y);
+  const ImageSize& image = places.image;
+  const int64_t packs = image.images * image.channels * image.height * image.width * places.copies / V;
+  if (packs > 0) launch(gather_patches<V, T>, grid_for(packs), packs, places, shifts, x, y);
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void ShiftedPatchKernels<Cuda>::forward(const PatchPlaces& places, const Shifts& shifts, const T* x, T* y) {
+  gather_by<pack_of<T>>(places, shifts, x, y);
+}
+
+template <>
+template <class T>
+void ShiftedPatchKernels<Cuda>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, T* dx,
+                                         bool add) {
+  const ImageSize size = places.image;
+  map(size.images * size.channels * size.height * size.width, dx, add, [=] __device__(int64_t at) {
+    const int64_t j = split_off(at, size.width), i = split_off(at, size.height);
+    const int64_t c = split_off(at, size.channels);
+    return sum_of_copies(places, shifts, at, c, i, j, dy);
+  });
+}
+
+TESSERA_FOR_FLOATS(ShiftedPatchKernels<Cuda>::forward)
+TESSERA_FOR_FLOATS(ShiftedPatchKernels<Cuda>::backward)
 
 }  // namespace tessera

@@ -52,8 +52,7 @@ Tensor Tokenizer::operator()(const Tensor& image) const {
     return options.post_norm ? norm(tokens) : tokens;
   }
   const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
-  return linear(norm(patches(shifted_copies(image, options.directions, shift), options.patch_size)), map,
-                bias);
+  return linear(norm(shifted_patches(image, options.patch_size, options.directions, shift)), map, bias);
 }
 
 }  // namespace tessera

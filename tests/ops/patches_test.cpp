@@ -64,6 +64,12 @@ TEST_CASE("patches: errors") {
                        "patches: [3, 4, 4] is no batch of images [B, C, H, W]", Error);
   CHECK_THROWS_WITH_AS(shifted_copies(Tensor::zeros({3}), Directions::all, 2),
                        "shifted_copies: [3] is no batch of images [B, C, H, W]", Error);
+  CHECK_THROWS_WITH_AS(shifted_patches(image, 4, Directions::all, 2),
+                       "shifted_patches: the image [1, 3, 32, 30] cannot be cut into patches of 4 x 4 "
+                       "pixels; height and width are to be multiples",
+                       Error);
+  CHECK_THROWS_WITH_AS(shifted_patches(image, 2, Directions::all, -1),
+                       "shifted_patches: a shift of -1 pixels is negative", Error);
   CHECK_THROWS_WITH_AS(shifted_copies(image, Directions::all, -1),
                        "shifted_copies: a shift of -1 pixels is negative", Error);
 }

@@ -14,6 +14,13 @@ OpCases patch_cases() {
   const auto moved = [](Directions directions, int64_t shift) {
     return [=](In in) { return shifted_copies(in[0], directions, shift); };
   };
+  const Tensor wide = random_tensor({1, 2, 8, 16}, 3);
+  const auto cut_moved = [](int64_t size, Directions directions, int64_t shift) {
+    return [=](In in) { return shifted_patches(in[0], size, directions, shift); };
+  };
+  const auto plain_moved = [](int64_t size, Directions directions, int64_t shift) {
+    return [=](In in) { return patches(shifted_copies(in[0], directions, shift), size); };
+  };
   return {
       {"patches", "", {image}, cut, plain_cut},
       {"patches", "of one pixel", {large}, [](In in) { return patches(in[0], 1); }},
@@ -21,6 +28,26 @@ OpCases patch_cases() {
       {"shifted_copies", "diagonal", {large}, moved(Directions::diagonal, 2)},
       {"shifted_copies", "all", {large}, moved(Directions::all, 1)},
       {"shifted_copies", "out of sight", {image}, moved(Directions::all, 9)},
+      {"shifted_patches",
+       "diagonal",
+       {wide},
+       cut_moved(8, Directions::diagonal, 4),
+       plain_moved(8, Directions::diagonal, 4)},
+      {"shifted_patches",
+       "cardinal",
+       {image},
+       cut_moved(2, Directions::cardinal, 3),
+       plain_moved(2, Directions::cardinal, 3)},
+      {"shifted_patches",
+       "all, of one pixel",
+       {large},
+       cut_moved(1, Directions::all, 1),
+       plain_moved(1, Directions::all, 1)},
+      {"shifted_patches",
+       "out of sight",
+       {image},
+       cut_moved(2, Directions::all, 9),
+       plain_moved(2, Directions::all, 9)},
   };
 }
 
