@@ -66,8 +66,9 @@ void DropoutKernels<Cuda>::drop_path(int64_t images, int64_t width, double p, ui
   const int64_t across = (width / (packed ? v : 1) + block_threads - 1) / block_threads;
   const LaunchGrid grid{dim3(static_cast<unsigned>(std::clamp<int64_t>(across, 1, 1024)),
                              static_cast<unsigned>(std::min<int64_t>(images, 65535)))};
-  launch(packed ? drop_images<v, T> : drop_images<1, T>, grid, images, width, p, Wide<T>(1 / (1 - p)),
-         Graph::draw_key(key), x, f, y, add);
+  const DrawKey drawn = p > 0 ? Graph::draw_key(key) : DrawKey{};  // the plain residual has no key
+  launch(packed ? drop_images<v, T> : drop_images<1, T>, grid, images, width, p, Wide<T>(1 / (1 - p)), drawn,
+         x, f, y, add);
 }
 
 TESSERA_FOR_FLOATS(DropoutKernels<Cuda>::dropout)
