@@ -17,6 +17,12 @@ struct Aims {
   Tensor a, b;
   double lam = 1;
   Tensor soft;
+  Tensor kept = {};  // [1] i64: how many rows count, where some may be ignored
+
+  LossDivisor divisor(const LossOptions& options, int64_t rows) const {
+    return {static_cast<double>(options.rows > 0 ? options.rows : rows),
+            options.rows == 0 && kept.defined() ? kept.data<int64_t>() : nullptr};
+  }
 
   template <class T> Targets<T> pointers(const LossOptions& options) const {
     const auto labels = [](const Tensor& x) { return x.defined() ? x.data<int64_t>() : nullptr; };
@@ -27,47 +33,45 @@ struct Aims {
   }
 };
 
-// Returns how many of them count.
-int64_t check_labels(const Tensor& logits, const Tensor& labels, std::optional<int64_t> ignore = {}) {
+// kept [1] i64, where it is given: how many of them count.
+void check_labels(const Tensor& logits, const Tensor& labels, std::optional<int64_t> ignore = {},
+                  const Tensor& kept = {}) {
   const Shape rows = logits.shape().without(-1);
   check(labels.defined() && labels.dtype() == DType::i64 && labels.shape() == rows &&
             labels.device() == logits.device(),
         "cross_entropy: logits ", logits.shape(), " on ", logits.device(), " take labels i64 ", rows,
         ", not ", labels.dtype(), " ", labels.shape(), " on ", labels.device());
-  int64_t kept = labels.elements();
   dispatch(logits, "cross_entropy", [&]<class Dev, class T>() {
-    const auto census =
-        LabelKernels<Dev>::count(labels.elements(), logits.dim(-1), ignore, labels.data<int64_t>());
-    kept = census.kept;
-    if (const int64_t bad = census.first_bad; bad >= 0)
+    const int64_t bad =
+        LabelKernels<Dev>::first_bad(labels.elements(), logits.dim(-1), ignore, labels.data<int64_t>(),
+                                     kept.defined() ? kept.data<int64_t>() : nullptr);
+    if (bad >= 0)
       fail("cross_entropy: label ", labels.integers()[static_cast<size_t>(bad)], " in row ", bad, ", logits ",
            logits.shape(), " have the classes 0 to ", logits.dim(-1) - 1);
   });
-  return kept;
 }
 
-// The mean over `kept` rows, or by the options.
-Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options, int64_t kept) {
+// The mean over the rows that count, or by the options.
+Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options) {
   const double smoothing = options.smoothing;
   check(smoothing >= 0 && smoothing <= 1, "cross_entropy: smoothing ", smoothing, " is not in 0 .. 1");
   check(options.rows >= 0, "cross_entropy: rows ", options.rows, " is negative");
   const int64_t classes = x.dim(-1), rows = x.shape().elements(0, x.rank() - 1);
-  const double divisor = static_cast<double>(options.rows > 0 ? options.rows : std::max<int64_t>(kept, 1));
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor y = Tensor::empty({}, x.dtype(), x.device());
   const Tensor max = Tensor::empty({rows}, wide, x.device()),
                log_sum = Tensor::empty({rows}, wide, x.device());
   dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
     CrossEntropyKernels<Dev>::template forward<T>(rows, classes, x.data<T>(), aims.pointers<T>(options),
-                                                  divisor, y.data<T>(), max.data<Wide<T>>(),
-                                                  log_sum.data<Wide<T>>());
+                                                  aims.divisor(options, rows), y.data<T>(),
+                                                  max.data<Wide<T>>(), log_sum.data<Wide<T>>());
   });
   const auto backward = [=](Gradients& g) {
     const Written dx(g, 0);
     dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
-      CrossEntropyKernels<Dev>::template backward<T>(rows, classes, x.data<T>(), aims.pointers<T>(options),
-                                                     divisor, max.data<Wide<T>>(), log_sum.data<Wide<T>>(),
-                                                     g.dy().data<T>(), dx.data<T>(), dx.add());
+      CrossEntropyKernels<Dev>::template backward<T>(
+          rows, classes, x.data<T>(), aims.pointers<T>(options), aims.divisor(options, rows),
+          max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<T>(), dx.data<T>(), dx.add());
     });
   };
   return record("cross_entropy", y, {x}, backward);
@@ -84,8 +88,9 @@ void check_logits(const Tensor& logits, bool may_ignore, const LossOptions& opti
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const LossOptions& options) {
   check_logits(logits, true, options);
-  const int64_t kept = check_labels(logits, labels, options.ignore);
-  return loss(logits, {labels, {}, 1, {}}, options, kept);
+  const Tensor kept = options.ignore ? Tensor::empty({1}, DType::i64, logits.device()) : Tensor();
+  check_labels(logits, labels, options.ignore, kept);
+  return loss(logits, {labels, {}, 1, {}, kept}, options);
 }
 
 Tensor cross_entropy_mixed(const Tensor& logits, const Tensor& labels_a, const Tensor& labels_b, double lam,
@@ -94,7 +99,7 @@ Tensor cross_entropy_mixed(const Tensor& logits, const Tensor& labels_a, const T
   check_labels(logits, labels_a);
   check_labels(logits, labels_b);
   check(lam >= 0 && lam <= 1, "cross_entropy: lam ", lam, " is not in 0 .. 1");
-  return loss(logits, {labels_a, labels_b, lam, {}}, options, labels_a.elements());
+  return loss(logits, {labels_a, labels_b, lam, {}}, options);
 }
 
 Tensor cross_entropy_soft(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
@@ -103,7 +108,7 @@ Tensor cross_entropy_soft(const Tensor& logits, const Tensor& targets, const Los
             targets.device() == logits.device(),
         "cross_entropy: logits ", logits.dtype(), " ", logits.shape(), " take soft targets alike, not ",
         targets.dtype(), " ", targets.shape());
-  return loss(logits, {{}, {}, 1, targets.detach()}, options, targets.elements() / targets.dim(-1));
+  return loss(logits, {{}, {}, 1, targets.detach()}, options);
 }
 
 }  // namespace tessera

@@ -44,7 +44,7 @@ template <class T> Wide<T> soft_sum(const Targets<T>& targets, int64_t i, int64_
 template <>
 template <class T>
 void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                       double divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+                                       const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
   const double sum = parallel_sum<double>(rows, rows_a_chunk(classes), [=](int64_t begin, int64_t end) {
     double part = 0;
     for (int64_t i = begin; i < end; ++i) {
@@ -57,16 +57,16 @@ void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x
     }
     return part;
   });
-  store(*y, Wide<T>(sum / divisor));
+  store(*y, Wide<T>(sum / divisor()));
 }
 
 template <>
 template <class T>
 void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                        double divisor, const Wide<T>* max, const Wide<T>* log_sum,
-                                        const T* dy, T* dx, bool add) {
+                                        const LossDivisor& divisor, const Wide<T>* max,
+                                        const Wide<T>* log_sum, const T* dy, T* dx, bool add) {
   using W = Wide<T>;
-  const W factor = W(*dy) / W(divisor);
+  const W factor = W(*dy) / W(divisor());
   parallel_rows(rows, classes, [=](int64_t i) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
@@ -79,15 +79,16 @@ void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* 
 }
 
 template <>
-LabelKernels<Cpu>::Census LabelKernels<Cpu>::count(int64_t rows, int64_t classes,
-                                                   std::optional<int64_t> ignore, const int64_t* labels) {
-  Census census{-1, 0};
+int64_t LabelKernels<Cpu>::first_bad(int64_t rows, int64_t classes, std::optional<int64_t> ignore,
+                                     const int64_t* labels, int64_t* kept) {
+  int64_t first = -1, counted = 0;
   for (int64_t i = 0; i < rows; ++i) {
     if (ignore && labels[i] == *ignore) continue;
-    ++census.kept;
-    if (census.first_bad < 0 && (labels[i] < 0 || labels[i] >= classes)) census.first_bad = i;
+    ++counted;
+    if (first < 0 && (labels[i] < 0 || labels[i] >= classes)) first = i;
   }
-  return census;
+  if (kept) *kept = counted;
+  return first;
 }
 
 TESSERA_FOR_FLOATS(CrossEntropyKernels<Cpu>::forward)

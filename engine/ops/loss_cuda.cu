@@ -50,11 +50,11 @@ constexpr LaunchGrid one_block{dim3(1), dim3(one_block_threads)};
 // y = the sum of n losses / divisor, by one block.
 template <class T>
 __global__ void __launch_bounds__(one_block_threads)
-    mean_loss(int64_t n, const double* losses, double divisor, T* y) {
+    mean_loss(int64_t n, const double* losses, LossDivisor divisor, T* y) {
   double sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) *y = T(Wide<T>(sum / divisor));
+  if (threadIdx.x == 0) *y = T(Wide<T>(sum / divisor()));
 }
 
 struct Smaller {
@@ -62,12 +62,13 @@ struct Smaller {
   template <class W> TESSERA_HD static W of(W a, W b) { return b < a ? b : a; }
 };
 
-// found = {the first bad label's row, or the largest number; how many labels are not ignored}, by one block.
+// parts [gridDim.x, 2]: of what a block sees, {the first bad label's row, or the largest number; how many
+// labels are not ignored}.
 __global__ void __launch_bounds__(one_block_threads)
     look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored, const int64_t* labels,
-                   int64_t* found) {
+                   int64_t* parts) {
   int64_t first = Smaller::identity<int64_t>(), kept = 0;
-  for (int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
+  for (int64_t i = grid_thread(); i < rows; i += grid_threads()) {
     const int64_t label = labels[i];
     if (may_ignore && label == ignored) continue;
     ++kept;
@@ -76,9 +77,24 @@ __global__ void __launch_bounds__(one_block_threads)
   first = block_all<Smaller>(first);
   kept = block_sum(kept);
   if (threadIdx.x == 0) {
-    found[0] = first;
-    found[1] = kept;
+    parts[2 * blockIdx.x] = first;
+    parts[2 * blockIdx.x + 1] = kept;
   }
+}
+
+// The same of all parts, by one block; kept may be null.
+__global__ void __launch_bounds__(one_block_threads)
+    join_looks(int64_t count, const int64_t* parts, int64_t* first_bad, int64_t* kept) {
+  int64_t first = Smaller::identity<int64_t>(), sum = 0;
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+    first = Smaller::of(first, parts[2 * i]);
+    sum += parts[2 * i + 1];
+  }
+  first = block_all<Smaller>(first);
+  sum = block_sum(sum);
+  if (threadIdx.x != 0) return;
+  *first_bad = first;
+  if (kept) *kept = sum;
 }
 
 }  // namespace
@@ -86,7 +102,7 @@ __global__ void __launch_bounds__(one_block_threads)
 template <>
 template <class T>
 void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                        double divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+                                        const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
   const Scratch<double> losses(rows);
   double* const loss = losses.data();
   each_row(rows, [=] __device__(int64_t i, int lane) {
@@ -109,32 +125,34 @@ void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* 
 template <>
 template <class T>
 void CrossEntropyKernels<Cuda>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                         double divisor, const Wide<T>* max, const Wide<T>* log_sum,
-                                         const T* dy, T* dx, bool add) {
+                                         const LossDivisor& divisor, const Wide<T>* max,
+                                         const Wide<T>* log_sum, const T* dy, T* dx, bool add) {
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
     if (targets.ignores(i)) return lanes_write(classes, lane, out, add, [](int64_t) { return W(0); });
     const RowTargets<T> target(targets, i, classes);
-    const W factor = W(*dy) / W(divisor), m = max[i], l = log_sum[i];
+    const W factor = W(*dy) / W(divisor()), m = max[i], l = log_sum[i];
     const W total = target.soft ? soft_sum(targets, target.soft, classes, lane) : W(1);
     lanes_write(classes, lane, out, add,
                 [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });
   });
 }
 
-// In a graph that is being captured nothing can be read back: plain labels are taken as good then.
 template <>
-LabelKernels<Cuda>::Census LabelKernels<Cuda>::count(int64_t rows, int64_t classes,
-                                                     std::optional<int64_t> ignore, const int64_t* labels) {
-  if (rows == 0 || (Graph::capturing() && !ignore)) return {-1, rows};
-  const Scratch<int64_t> scratch(2);
-  launch(look_at_labels, one_block, rows, classes, ignore.has_value(), ignore.value_or(0), labels,
-         scratch.data());
-  int64_t found[2];
-  Memory<Cuda>::to_host(found, scratch.data(), sizeof found);
-  return {found[0] == Smaller::identity<int64_t>() ? -1 : found[0], found[1]};
+int64_t LabelKernels<Cuda>::first_bad(int64_t rows, int64_t classes, std::optional<int64_t> ignore,
+                                      const int64_t* labels, int64_t* kept) {
+  if (Graph::capturing() && !kept) return -1;
+  const int64_t blocks = std::clamp<int64_t>(rows / one_block_threads, 1, 1024);
+  const Scratch<int64_t> parts(2 * blocks), found(1);
+  launch(look_at_labels, LaunchGrid{dim3(static_cast<unsigned>(blocks)), dim3(one_block_threads)}, rows,
+         classes, ignore.has_value(), ignore.value_or(0), labels, parts.data());
+  launch(join_looks, one_block, blocks, parts.data(), found.data(), kept);
+  if (Graph::capturing()) return -1;
+  int64_t first = 0;
+  Memory<Cuda>::to_host(&first, found.data(), sizeof first);
+  return first == Smaller::identity<int64_t>() ? -1 : first;
 }
 
 TESSERA_FOR_FLOATS(CrossEntropyKernels<Cuda>::forward)

@@ -40,25 +40,33 @@ template <class T> struct RowTargets {
   }
 };
 
+// What the sum over the rows is divided by: a number, or how many rows are not ignored, where the arrays are.
+struct LossDivisor {
+  double rows;
+  const int64_t* kept;  // null for `rows`
+
+  TESSERA_HD double operator()() const { return !kept ? rows : *kept > 0 ? static_cast<double>(*kept) : 1.0; }
+};
+
 template <class Dev> struct LabelKernels {
-  struct Census {
-    int64_t first_bad;  // neither 0 .. classes-1 nor `ignore`; -1 for none
-    int64_t kept;       // how many are not `ignore`
-  };
-  static Census count(int64_t rows, int64_t classes, std::optional<int64_t> ignore, const int64_t* labels);
+  // The first row whose label is neither 0 .. classes-1 nor `ignore`; -1 for none, or where a graph is being
+  // captured and nothing can be read. kept [1], where the labels are: how many are not `ignore`; or null.
+  static int64_t first_bad(int64_t rows, int64_t classes, std::optional<int64_t> ignore,
+                           const int64_t* labels, int64_t* kept);
 };
 
 // x, dx [rows, classes]; max, log_sum [rows]: log sum_k exp(x_k) of a row is max + log_sum.
 template <class Dev> struct CrossEntropyKernels {
   // y [1] = sum over rows of -sum_k t_k log_softmax(x)_k, divided by `divisor`.
   template <class T>
-  static void forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets, double divisor,
-                      T* y, Wide<T>* max, Wide<T>* log_sum);
+  static void forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                      const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum);
 
   // dx = dy (softmax(x) sum_k t_k - t) / divisor, written or added to; dy [1].
   template <class T>
-  static void backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets, double divisor,
-                       const Wide<T>* max, const Wide<T>* log_sum, const T* dy, T* dx, bool add);
+  static void backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+                       const LossDivisor& divisor, const Wide<T>* max, const Wide<T>* log_sum, const T* dy,
+                       T* dx, bool add);
 };
 
 }  // namespace tessera
