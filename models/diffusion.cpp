@@ -6,8 +6,6 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
-#include "engine/core/parallel.h"
-#include "engine/core/random.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
@@ -34,11 +32,13 @@ std::vector<double> betas_of(int64_t steps, Betas kind) {
   return betas;
 }
 
-// f(step) for each image's step t, [B, 1, 1, 1] in the type of `like`, to stand beside an image.
-template <class F> Tensor at(const Tensor& t, const Tensor& like, F f) {
+// f(step) for each image's step t of the chain, [B, 1, 1, 1] in the type of `like`, to stand beside an image:
+// looked up in the table of all steps, where the images are.
+template <class F> Tensor at(const NoiseSchedule& s, const Tensor& t, const Tensor& like, F f) {
   std::vector<double> values;
-  for (const int64_t step : t.integers()) values.push_back(f(static_cast<size_t>(step)));
-  return Tensor::from(values, {t.elements(), 1, 1, 1}, like.dtype()).to(like.device());
+  for (size_t step = 0; step < s.abar.size(); ++step) values.push_back(f(step));
+  const Tensor table = Tensor::from(values, {std::ssize(values), 1, 1, 1}, like.dtype()).to(like.device());
+  return gather(table, t.to(like.device()));
 }
 
 // 1 where `holds`, else 0, for each number of x.
@@ -118,7 +118,7 @@ Tensor bound(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Te
       for (const int64_t i : images) later.push_back(times[static_cast<size_t>(i)]);
       const Tensor its = Tensor::from(later, index.shape());
       part = divergence({posterior_mean(s, clean, of(x), its),
-                         at(its, x, [&](size_t step) { return s.log_variance[step]; })},
+                         at(s, its, x, [&](size_t step) { return s.log_variance[step]; })},
                         here);
     }
     total = total.defined() ? add(total, part) : part;
@@ -186,20 +186,20 @@ std::vector<int64_t> spaced_times(int64_t steps, int64_t count) {
 }
 
 Tensor add_noise(const NoiseSchedule& s, const Tensor& x0, const Tensor& t, const Tensor& noise) {
-  return add(multiply(at(t, x0, [&](size_t i) { return std::sqrt(s.abar[i]); }), x0),
-             multiply(at(t, x0, [&](size_t i) { return std::sqrt(1 - s.abar[i]); }), noise));
+  return add(multiply(at(s, t, x0, [&](size_t i) { return std::sqrt(s.abar[i]); }), x0),
+             multiply(at(s, t, x0, [&](size_t i) { return std::sqrt(1 - s.abar[i]); }), noise));
 }
 
 Tensor predict_x0(const NoiseSchedule& s, const Tensor& x, const Tensor& t, const Tensor& noise) {
   return subtract(
-      multiply(at(t, x, [&](size_t i) { return 1 / std::sqrt(s.abar[i]); }), x),
-      multiply(at(t, x, [&](size_t i) { return std::sqrt((1 - s.abar[i]) / s.abar[i]); }), noise));
+      multiply(at(s, t, x, [&](size_t i) { return 1 / std::sqrt(s.abar[i]); }), x),
+      multiply(at(s, t, x, [&](size_t i) { return std::sqrt((1 - s.abar[i]) / s.abar[i]); }), noise));
 }
 
 Tensor predict_noise(const NoiseSchedule& s, const Tensor& x, const Tensor& t, const Tensor& x0) {
   const Tensor apart =
-      subtract(multiply(at(t, x, [&](size_t i) { return 1 / std::sqrt(s.abar[i]); }), x), x0);
-  return multiply(apart, at(t, x, [&](size_t i) { return std::sqrt(s.abar[i] / (1 - s.abar[i])); }));
+      subtract(multiply(at(s, t, x, [&](size_t i) { return 1 / std::sqrt(s.abar[i]); }), x), x0);
+  return multiply(apart, at(s, t, x, [&](size_t i) { return std::sqrt(s.abar[i] / (1 - s.abar[i])); }));
 }
 
 Tensor posterior_mean(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Tensor& t) {
@@ -207,15 +207,15 @@ Tensor posterior_mean(const NoiseSchedule& s, const Tensor& x0, const Tensor& x,
   const auto of_x = [&](size_t i) {
     return (1 - s.previous[i]) * std::sqrt(1 - s.beta[i]) / (1 - s.abar[i]);
   };
-  return add(multiply(at(t, x, of_x0), x0), multiply(at(t, x, of_x), x));
+  return add(multiply(at(s, t, x, of_x0), x0), multiply(at(s, t, x, of_x), x));
 }
 
 Tensor log_variance(const NoiseSchedule& s, const Tensor& v, const Tensor& t, const Tensor& like) {
   const auto large = [&](size_t i) { return std::log(s.beta[i]); };
-  if (!v.defined()) return at(t, like, large);
+  if (!v.defined()) return at(s, t, like, large);
   const auto half_range = [&](size_t i) { return (large(i) - s.log_variance[i]) / 2; };
   const auto middle = [&](size_t i) { return (large(i) + s.log_variance[i]) / 2; };
-  return add(multiply(v, at(t, like, half_range)), at(t, like, middle));
+  return add(multiply(v, at(s, t, like, half_range)), at(s, t, like, middle));
 }
 
 Tensor diffusion_loss(const NoiseSchedule& s, const Tensor& out, const Tensor& x0, const Tensor& x,
@@ -230,17 +230,6 @@ Tensor diffusion_loss(const NoiseSchedule& s, const Tensor& out, const Tensor& x
   const Tensor its_mean = posterior_mean(s, predict_x0(s, x, t, predicted.detach()), x, t);
   const Tensor spread = log_variance(s, slice(out, 1, channels, channels), t, x);
   return add(error, bound(s, x0, x, t, {its_mean, spread}));
-}
-
-Tensor normal_noise(const Shape& shape, uint64_t key, DType dtype, Device device) {
-  constexpr int64_t chunk = 4096;  // numbers of one stream
-  const Tensor noise = Tensor::empty(shape, DType::f64);
-  double* values = noise.data<double>();
-  parallel_for(noise.elements(), chunk, [=](int64_t begin, int64_t end) {
-    Random draws(key, static_cast<uint64_t>(begin / chunk));
-    for (int64_t i = begin; i < end; ++i) values[i] = draws.normal();
-  });
-  return noise.to(dtype).to(device);
 }
 
 Tensor sample(const Denoiser& network, const Tensor& noise, const Tensor& labels,

@@ -53,9 +53,6 @@ Tensor log_variance(const NoiseSchedule& s, const Tensor& v, const Tensor& t, co
 Tensor diffusion_loss(const NoiseSchedule& s, const Tensor& out, const Tensor& x0, const Tensor& x,
                       const Tensor& t, const Tensor& noise);
 
-// Standard normal numbers; the same for the same key, whatever the thread count.
-Tensor normal_noise(const Shape& shape, uint64_t key, DType dtype = DType::f32, Device device = Device::cpu);
-
 enum class Sampler { ddpm, ddim };  // ancestral (Ho et al., 2020); deterministic (Song et al., 2021)
 
 struct SampleOptions {

@@ -6,6 +6,7 @@
 #include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/elementwise.h"
+#include "engine/ops/noise.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
@@ -40,6 +41,19 @@ Tensor position_waves(Grid grid, int64_t dim, const Scope& scope) {
   return Tensor::from(values, {1, grid.height * grid.width, dim}, scope.dtype()).to(scope.device());
 }
 
+// [cos(t u), sin(t u)], u_k = 10000^(-2k / D), of each time t. [steps, D]
+Tensor time_waves(int64_t steps, int64_t dim, const Scope& scope) {
+  const int64_t half = dim / 2;
+  std::vector<double> frequencies, values;
+  for (int64_t k = 0; k < half; ++k) frequencies.push_back(frequency(k, half));
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto t = static_cast<double>(step);
+    for (const double u : frequencies) values.push_back(std::cos(t * u));
+    for (const double u : frequencies) values.push_back(std::sin(t * u));
+  }
+  return Tensor::from(values, {steps, dim}, scope.dtype()).to(scope.device());
+}
+
 // Part i of the parts [B, D] that an adaln makes, beside tokens: [B, 1, D].
 Tensor part(const Tensor& modulation, int64_t i, int64_t dim) {
   return slice(modulation, 1, i * dim, dim).reshape({-1, 1, dim});
@@ -59,20 +73,13 @@ Linear zero_linear(const Scope& scope, int64_t in, int64_t out) {
 
 }  // namespace
 
-DiT::TimeEmbedding::TimeEmbedding(const Scope& scope, int64_t time_dim, int64_t dim)
+DiT::TimeEmbedding::TimeEmbedding(const Scope& scope, int64_t steps, int64_t time_dim, int64_t dim)
     : fc1(scope / "fc1", time_dim, dim, {.weight_init = normal(start_deviation)}),
-      fc2(scope / "fc2", dim, dim, {.weight_init = normal(start_deviation)}) {}
+      fc2(scope / "fc2", dim, dim, {.weight_init = normal(start_deviation)}),
+      waves(time_waves(steps, time_dim, scope)) {}
 
 Tensor DiT::TimeEmbedding::operator()(const Tensor& times) const {
-  const int64_t images = times.elements(), half = fc1.weight.dim(1) / 2;
-  std::vector<double> waves;
-  for (const int64_t time : times.integers()) {
-    const auto t = static_cast<double>(time);
-    for (int64_t k = 0; k < half; ++k) waves.push_back(std::cos(t * frequency(k, half)));
-    for (int64_t k = 0; k < half; ++k) waves.push_back(std::sin(t * frequency(k, half)));
-  }
-  const Tensor x = Tensor::from(waves, {images, 2 * half}, fc1.weight.dtype()).to(fc1.weight.device());
-  return fc2(fc1(x, Activation::silu));
+  return fc2(fc1(gather(waves, times.to(waves.device())), Activation::silu));
 }
 
 DiT::Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
@@ -128,7 +135,7 @@ DiT::DiT(const Json& config, const Scope& outer) {
   grid = patch_grid(image_size, tokenizer.patch_size);
   patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, 1e-5);
   positions = position_waves(grid, dim, scope);
-  t_embed = TimeEmbedding(scope / "t_embed", time_dim, dim);
+  t_embed = TimeEmbedding(scope / "t_embed", steps, time_dim, dim);
   y_embed =
       (scope / "y_embed")
           .parameter("weight", {num_classes + (label_dropout > 0 ? 1 : 0), dim}, normal(start_deviation));
@@ -192,18 +199,24 @@ TensorMap DiT::evaluate(const TensorMap& inputs, Pass&) const {
   return outputs;
 }
 
-TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const {
-  const Tensor &images = entry(inputs, "input"), &labels = entry(inputs, "target");
-  check(labels.dtype() == DType::i64 && !inputs.contains("target_b") && options.smoothing == 0,
-        "dit: an image is trained under the one class that it has; turn mixing and label smoothing off");
-  const int64_t rows = images.dim(0);
+TensorMap DiT::draw(const TensorMap& inputs, Pass& pass) const {
+  const Tensor& labels = entry(inputs, "target");
   std::vector<int64_t> times, told;
   for (const int64_t label : labels.integers()) {
     check(label >= 0 && label < num_classes, "dit: label ", label, " of ", num_classes, " classes");
     times.push_back(pass.random.below(steps));
     told.push_back(pass.random.chance(label_dropout) ? num_classes : label);
   }
-  const Tensor t = Tensor::from(times, labels.shape()), y = Tensor::from(told, labels.shape());
+  return {{"t", Tensor::from(times, labels.shape())}, {"y", Tensor::from(told, labels.shape())}};
+}
+
+TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const {
+  const Tensor &images = entry(inputs, "input"), &labels = entry(inputs, "target");
+  check(labels.dtype() == DType::i64 && !inputs.contains("target_b") && options.smoothing == 0,
+        "dit: an image is trained under the one class that it has; turn mixing and label smoothing off");
+  const int64_t rows = images.dim(0);
+  const TensorMap drawn = inputs.contains("t") ? inputs : draw(inputs, pass);
+  const Tensor &t = entry(drawn, "t"), &y = entry(drawn, "y");
   const Tensor noise = normal_noise(images.shape(), pass.key(), images.dtype(), images.device());
   const NoiseSchedule schedule(steps, betas);
   const Tensor noisy = add_noise(schedule, images, t, noise), answer = (*this)(noisy, t, y);

@@ -35,9 +35,12 @@ struct DiT {
   // The reference's fixture: input, noise, t, y -> logits and loss on the input as it is; a training step and
   // both samplers on it as a clean image.
   TensorMap evaluate(const TensorMap& inputs, Pass& pass) const;
-  // The loss of clean images "input" [B, C, H, W] of classes "target" [B] i64, at times, with noise and
-  // without some of the labels, as drawn from the pass; and the network's answer. Fails for mixed or smoothed
-  // targets.
+  // What a training step draws: the images' times "t" and the labels "y" that the network is told, some of
+  // them none, both [B] i64 on the CPU. Fails for labels that are no class.
+  TensorMap draw(const TensorMap& inputs, Pass& pass) const;
+  // The loss of clean images "input" [B, C, H, W] of classes "target" [B] i64, at times "t" told labels "y",
+  // drawn from the pass where they are not given, with noise that it draws; and the network's answer. Fails
+  // for mixed or smoothed targets.
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
   // Images of the classes `labels` [B], from noise that `pass` draws. Nothing is recorded.
   Tensor sample(const Tensor& labels, const SampleOptions& options, Pass& pass) const;
@@ -47,10 +50,11 @@ struct DiT {
   // fc2(silu(fc1([cos(t w), sin(t w)]))),  w_k = 10000^(-k / half) for k < half, `time_dim` = 2 half
   struct TimeEmbedding {
     TimeEmbedding() = default;
-    TimeEmbedding(const Scope& scope, int64_t time_dim, int64_t dim);
+    TimeEmbedding(const Scope& scope, int64_t steps, int64_t time_dim, int64_t dim);
     Tensor operator()(const Tensor& times) const;  // [B] -> [B, D]
 
     Linear fc1, fc2;
+    Tensor waves;  // [T, time_dim], constants: of each time
   };
 
   struct Block {

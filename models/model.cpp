@@ -50,6 +50,8 @@ template <class Net> void make(Model& model, const Scope& scope) {
       return {classifier_loss(logits, inputs, options), logits};
     }
   };
+  if constexpr (requires(const TensorMap& inputs, Pass& pass) { net->draw(inputs, pass); })
+    model.draw = [net](const TensorMap& inputs, Pass& pass) { return net->draw(inputs, pass); };
   if constexpr (requires(const Tensor& labels, const SampleOptions& options, Pass& pass) {
                   net->sample(labels, options, pass);
                 })

@@ -44,6 +44,10 @@ struct Model {
   //   "target", "target_b", "lam"     i64 [B] both and [], for Mixup and CutMix
   // and for other networks what their headers say, beside "target". What it draws comes from the pass.
   std::function<TrainingLoss(const TensorMap& inputs, const LossOptions& options, Pass& pass)> training_loss;
+  // What a training step draws on the host, besides keys, from "input" and "target": more inputs of
+  // training_loss, which draws them itself where they are not given. So a step on a GPU takes them from
+  // memory that each step writes anew. Null for most.
+  std::function<TensorMap(const TensorMap& inputs, Pass& pass)> draw;
   // A diffusion model's: images [B, C, H, W] of the classes `labels` [B] i64, from noise that the pass draws.
   // Nothing is recorded. Null for all others, which tells them apart: a diffusion model's logits are what it
   // answers at time 0 for class 0, [B, C or 2 C, H, W], there to be counted and timed, not to be read.

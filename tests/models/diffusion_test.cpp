@@ -7,7 +7,7 @@
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
-#include "engine/core/parallel.h"
+#include "engine/ops/noise.h"
 
 using namespace tessera;
 
@@ -140,20 +140,4 @@ TEST_CASE("guidance goes beyond the label's noise, away from that of none") {
                        Error);
   options.steps = 11;
   CHECK_THROWS_AS(sample(network, start, times({0}), options, {}), Error);
-}
-
-TEST_CASE("noise is standard normal, and the same whatever the thread count") {
-  const Tensor noise = normal_noise({100000}, 42, DType::f64);
-  double sum = 0, squares = 0;
-  for (const double z : noise.values()) {
-    sum += z;
-    squares += z * z;
-  }
-  CHECK(std::abs(sum / 1e5) < 0.015);
-  CHECK(squares / 1e5 == doctest::Approx(1).epsilon(0.02));
-  const int before = threads();
-  set_threads(1);
-  CHECK(normal_noise({100000}, 42, DType::f64).values() == noise.values());
-  set_threads(before);
-  CHECK(normal_noise({8}, 43).values() != normal_noise({8}, 42).values());
 }
