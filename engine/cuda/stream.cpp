@@ -1,5 +1,8 @@
 #include "engine/cuda/stream.h"
 
+#include <string>
+#include <string_view>
+
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -65,7 +68,11 @@ const Gpu& gpu() { return device0().gpu; }
 void expect(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // what is not sticky is told once
-  fail(what, ": ", cudaGetErrorName(status), ": ", cudaGetErrorString(status));
+  const std::string_view name = cudaGetErrorName(status);
+  fail(what, ": ", name, ": ", cudaGetErrorString(status),
+       name == "cudaErrorNoKernelImageForDevice"
+           ? "; this build has no code for this GPU, configure it with -DCMAKE_CUDA_ARCHITECTURES=native"
+           : "");
 }
 
 void synchronize() { expect(cudaStreamSynchronize(stream()), "cuda"); }
