@@ -109,10 +109,10 @@ Json measure_training(const Options& options, const std::string& name, const Jso
   reset_peak_memory();
   Model model = options.build_model(config);
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
-  TrainStep train(model, *optimizer,
-                  {options.train.micro_batch, options.train.clip,
-                   task_of(config) == Task::classify ? options.train.smoothing : 0,
-                   options.graph && task_of(config) == Task::classify, options.precision});
+  TrainStep train(
+      model, *optimizer,
+      {options.train.micro_batch, options.train.clip,
+       task_of(config) == Task::classify ? options.train.smoothing : 0, options.graph, options.precision});
   const Tensor images = options.images(model), labels = options.labels(model);
   Pass pass{.training = true, .random = Random(options.seed)};
   const auto step = [&] { train({images, labels}, options.train.optimizer.lr, pass); };

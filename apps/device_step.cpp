@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
@@ -30,13 +31,18 @@ Tensor soft_targets(const StepBatch& batch, const Shape& shape) {
 }  // namespace
 
 DeviceStep::DeviceStep(Model& model, Optimizer& optimizer, const StepOptions& options)
-    : model_(model), optimizer_(optimizer), options_(options) {
+    : model_(model),
+      optimizer_(optimizer),
+      options_(options),
+      device_(optimizer.parameters().front().device()),
+      correct_(Tensor::zeros({1}, DType::i64, device_)),
+      norm_(Tensor::zeros({3}, DType::f64, device_)) {
+  for (auto& read : reads_) read = make_read_back(device_);
   if (options.precision == Precision::bf16) compute_in_bf16();
 }
 
 void DeviceStep::compute_in_bf16() {
-  const Device device = optimizer_.parameters().front().device();
-  narrow_.emplace(build(model_.config, {.dtype = DType::bf16, .device = device}));
+  narrow_.emplace(build(model_.config, {.dtype = DType::bf16, .device = device_}));
   std::vector<std::pair<Tensor, Tensor>> pairs;
   for (const Parameter& p : model_.parameters) {
     check(!p.name.ends_with("running_mean"), "step: batch norm keeps its statistics in f32; train ",
@@ -50,25 +56,22 @@ void DeviceStep::compute_in_bf16() {
   mixed_.emplace(std::move(pairs));
 }
 
-StepResult DeviceStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
-  take(batch);
-  if (graph_) {
-    replay(lr, pass);
-    return read();
-  }
+void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
+  check(started_ - finished_ < most_under_way, "step: ", most_under_way, " are under way; finish one first");
+  take(batch, pass);
   // Two steps first: they make the gradients, and all that is made once (workspaces, choices of algorithms).
-  if (options_.graph && steps_ >= 2) {
-    record(lr, pass);
+  if (graph_ || (options_.graph && steps_ >= 2 && record(lr, pass))) {
     replay(lr, pass);
   } else {
     compute(pass);
     update(lr);
     ++steps_;
   }
-  return read();
+  const std::array<Tensor, 3> numbers{norm_, loss_, correct_};
+  reads_[static_cast<size_t>(started_++ % most_under_way)]->start(numbers);
 }
 
-void DeviceStep::take(const StepBatch& batch) {
+void DeviceStep::take(const StepBatch& batch, Pass& pass) {
   const Tensor &images = batch.images, &labels = batch.targets;
   const bool mixed = batch.other_labels.defined() || soft_.defined();
   const bool same = images_.defined() && images.shape() == images_.shape() &&
@@ -77,17 +80,25 @@ void DeviceStep::take(const StepBatch& batch) {
   if (!same) {
     graph_.reset();
     steps_ = 0;
-    const Device device = optimizer_.parameters().front().device();
-    images_ = Tensor::empty(images.shape(), images.dtype(), device);
-    labels_ = Tensor::empty(labels.shape(), labels.dtype(), device);
-    if (mixed) soft_ = Tensor::empty({labels.dim(0), model_.num_classes()}, images.dtype(), device);
-    norm_ = Tensor::zeros({2}, DType::f64, device);
-    correct_ = Tensor::zeros({1}, DType::i64, device);
+    images_ = Tensor::empty(images.shape(), images.dtype(), device_);
+    labels_ = Tensor::empty(labels.shape(), labels.dtype(), device_);
+    if (mixed) soft_ = Tensor::empty({labels.dim(0), model_.num_classes()}, images.dtype(), device_);
+    drawn_.clear();
     loss_ = Tensor();
   }
   images_.copy_from(images);
   labels_.copy_from(labels);
   if (mixed) soft_.copy_from(soft_targets(batch, soft_.shape()).to(soft_.dtype()));
+  draw(batch, pass);
+}
+
+void DeviceStep::draw(const StepBatch& batch, Pass& pass) {
+  if (!model_.draw) return;
+  for (const auto& [name, value] : model_.draw({{"input", batch.images}, {"target", batch.targets}}, pass)) {
+    Tensor& own = drawn_[name];
+    if (!own.defined()) own = Tensor::empty(value.shape(), value.dtype(), device_);
+    own.copy_from(value);
+  }
 }
 
 void DeviceStep::compute(Pass& pass) {
@@ -96,10 +107,12 @@ void DeviceStep::compute(Pass& pass) {
   model_.parameters.zero_grad();
   model.parameters.zero_grad();
   const auto own = [&](const Tensor& x) { return narrow_ ? x.to(DType::bf16) : x; };
+  TensorMap inputs = drawn_;
+  inputs["input"] = own(images_);
+  inputs["target"] = soft_.defined() ? own(soft_) : labels_;
   Tape tape;
   const auto [loss, logits] =
-      model.training_loss({{"input", own(images_)}, {"target", soft_.defined() ? own(soft_) : labels_}},
-                          {.smoothing = options_.smoothing, .rows = images_.dim(0)}, pass);
+      model.training_loss(inputs, {.smoothing = options_.smoothing, .rows = images_.dim(0)}, pass);
   if (!loss_.defined()) loss_ = Tensor::empty(loss.shape(), loss.dtype(), loss.device());
   loss_.copy_from(loss.detach());
   counts_ = logits.rank() == 2;
@@ -113,22 +126,38 @@ void DeviceStep::update(double lr) {
   clip_on_device(optimizer_.parameters(), options_.clip,
                  options_.clip > 0 ? std::numeric_limits<double>::infinity() : largest_gradient_norm, norm_);
   optimizer_.step(lr, norm_.rows(1, 1));
+  if (options_.average) options_.average->update(norm_.rows(1, 1));
 }
 
-void DeviceStep::record(double lr, const Pass& pass) {
+bool DeviceStep::record(double lr, const Pass& pass) {
   Pass drawing = pass;
-  graph_ = record_replay(images_.device(), [&] {
-    compute(drawing);
-    update(lr);
-  });
-  optimizer_.uncount();  // nothing has run yet
-  draws_ = (drawing.random.state().position - pass.random.state().position) / 2;
+  bool counted = false;
+  try {
+    graph_ = record_replay(device_, [&] {
+      compute(drawing);
+      update(lr);
+      counted = true;
+    });
+    find_draws(pass, drawing);
+  } catch (const Error& error) {
+    note_ = error.what() + std::string("; so every operation of a step is launched by itself");
+    graph_.reset();
+    options_.graph = false;
+  }
+  if (counted) optimizer_.uncount();  // nothing has run yet
+  return graph_ != nullptr;
+}
+
+void DeviceStep::find_draws(const Pass& before, const Pass& after) {
+  draws_ = after.keys - before.keys;
+  check(2 * draws_ == after.random.state().position - before.random.state().position,
+        "graph: the model draws numbers on the host that are no keys");
   std::vector<uint64_t> drawn;
-  for (Pass again = pass; drawn.size() < draws_;) drawn.push_back(again.key());
+  for (Pass again = before; drawn.size() < draws_;) drawn.push_back(again.key());
   drawn_as_.clear();
   for (const uint64_t key : graph_->keys()) {
     const auto at = std::find(drawn.begin(), drawn.end(), key);
-    check(at != drawn.end(), "step: a random key that the pass did not draw; use --no-graph");
+    check(at != drawn.end(), "graph: a random key that the pass did not draw");
     drawn_as_.push_back(static_cast<size_t>(at - drawn.begin()));
   }
 }
@@ -137,22 +166,35 @@ void DeviceStep::replay(double lr, Pass& pass) {
   std::vector<uint64_t> drawn, keys;
   while (drawn.size() < draws_) drawn.push_back(pass.key());
   for (const size_t which : drawn_as_) keys.push_back(drawn[which]);
-  graph_->run(keys, [&] { update(lr); });
+  graph_->run(keys, [&] { optimizer_.step(lr, norm_.rows(1, 1)); });
 }
 
-StepResult DeviceStep::read() {
+StepResult DeviceStep::finish() {
+  check(finished_ < started_, "step: none is under way");
+  const std::vector<Tensor> numbers = reads_[static_cast<size_t>(finished_++ % most_under_way)]->finish();
+  const std::vector<double> norm = numbers[0].values();
   StepResult result;
-  const std::vector<double> norm = norm_.values();
-  result.loss = loss_.item();
+  result.note = std::exchange(note_, "");
+  result.loss = numbers[1].item();
   result.gradient_norm = norm[0];
-  if (counts_) result.correct = static_cast<int64_t>(correct_.item());
-  if (std::isfinite(norm[1])) return result;
+  if (counts_) result.correct = static_cast<int64_t>(numbers[2].item());
+  if (!std::isfinite(norm[1])) {
+    leave_out();
+    result.trouble = "";
+  }
+  return result;
+}
+
+void DeviceStep::leave_out() {
   optimizer_.uncount();
+  for (; finished_ < started_; ++finished_) {  // begun since: norm_ has kept them from changing anything
+    reads_[static_cast<size_t>(finished_ % most_under_way)]->finish();
+    optimizer_.uncount();
+  }
+  norm_.fill(0);
   // Who looks for the reason computes the gradients anew, perhaps not all of them: no graph knows where.
   graph_.reset();
   steps_ = 0;
-  result.trouble = "";
-  return result;
 }
 
 }  // namespace tessera

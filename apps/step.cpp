@@ -80,15 +80,45 @@ StepBatch StepBatch::to(Device device) const {
 }
 
 StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
-  const Pass before = pass;
+  start(batch, lr, pass);
+  return finish();
+}
+
+int TrainStep::most_under_way() const {
+  // The statistics of batch norms move before it is known whether the step is taken.
+  return on_device_ && statistics_.empty() ? DeviceStep::most_under_way : 1;
+}
+
+void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
+  check(std::ssize(started_) < most_under_way(), "step: ", started_.size(), " are under way already");
+  Started step{batch, lr, pass, {}};
   keep_statistics();
-  StepResult result = on_device_ ? (*on_device_)(batch, lr, pass) : on_cpu(batch, lr, pass);
+  if (on_device_)
+    on_device_->start(batch, lr, pass);
+  else
+    step.result = on_cpu(batch, lr, pass);
+  started_.push_back(std::move(step));
+}
+
+StepResult TrainStep::finish() {
+  check(!started_.empty(), "step: none is under way");
+  const Started step = std::move(started_.front());
+  started_.pop_front();
+  StepResult result = on_device_ ? on_device_->finish() : step.result;
   if (!result.trouble) return result;
+  explain(step, result);
+  for (const Started& next : started_) {
+    Pass again = next.before;
+    on_device_->start(next.batch, next.lr, again);
+  }
+  return result;
+}
+
+void TrainStep::explain(const Started& step, StepResult& result) {
   *result.trouble = std::isfinite(result.loss) ? "the gradient's norm is " + text_of(result.gradient_norm)
                                                : "the loss is " + text_of(result.loss);
-  *result.trouble += "; " + diagnose(batch.to(optimizer_.parameters().front().device()), before);
+  *result.trouble += "; " + diagnose(step.batch.to(optimizer_.parameters().front().device()), step.before);
   restore_statistics();
-  return result;
 }
 
 StepResult TrainStep::on_cpu(const StepBatch& batch, double lr, Pass& pass) {
@@ -100,6 +130,7 @@ StepResult TrainStep::on_cpu(const StepBatch& batch, double lr, Pass& pass) {
     if (std::isfinite(result.gradient_norm) &&
         (options_.clip > 0 || result.gradient_norm < largest_gradient_norm)) {
       optimizer_.step(lr);
+      if (options_.average) options_.average->update();
       return result;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "apps/config.h"
 #include "apps/precision.h"
 #include "engine/nn/pass.h"
+#include "engine/optim/ema.h"
 #include "engine/optim/optimizer.h"
 #include "models/model.h"
 
@@ -27,6 +29,7 @@ struct StepOptions {
   double smoothing = 0;  // of the labels
   bool graph = true;     // on a GPU: record a step once, then replay it
   Precision precision = Precision::f32;
+  Ema* average = nullptr;  // of the weights: moves on after each step that is taken; outlives the steps
 };
 
 // A gradient whose square is no float any more would make AdamW's second moment infinite for good.
@@ -50,6 +53,7 @@ struct StepResult {
   double gradient_norm = 0;  // of all parameters together, before clipping
   // Why the step was left out: what was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
+  std::string note = "";  // what is worth saying besides, mostly nothing
 };
 
 // One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
@@ -64,11 +68,25 @@ class TrainStep {
   // is not, no weight, moment or statistic changes, and `trouble` says why.
   StepResult operator()(const StepBatch& batch, double lr, Pass& pass);
 
+  // The same in two halves, so that on a GPU the next step is begun before the last one's result is there: up
+  // to most_under_way() are started before the first of them is finished. The results, the weights and all
+  // else are those of one step after another. What a batch's tensors hold stays until its step is finished.
+  void start(const StepBatch& batch, double lr, Pass& pass);
+  StepResult finish();
+  int most_under_way() const;
+
  private:
   // Forward, loss and backward of all micro-batches, whose gradients add up; ends where the loss is not
   // finite. `watch` is told of what is computed, if there is one.
   StepResult gradients(const StepBatch& batch, Pass& pass, NumberWatch* watch);
   std::string diagnose(const StepBatch& batch, Pass pass);  // by doing all of it again
+  struct Started {
+    StepBatch batch;
+    double lr;
+    Pass before;        // the draws
+    StepResult result;  // on the CPU
+  };
+  void explain(const Started& step, StepResult& result);
   void keep_statistics() const;
   void restore_statistics() const;
 
@@ -79,6 +97,7 @@ class TrainStep {
   StepOptions options_;
   std::unique_ptr<DeviceStep> on_device_;              // where the parameters are on a GPU
   std::vector<std::pair<Tensor, Tensor>> statistics_;  // of batch norms, and what they were before the step
+  std::deque<Started> started_;
 };
 
 }  // namespace tessera

@@ -68,6 +68,11 @@ Model initial_model(const TrainConfig& config, Device device) {
   return model;
 }
 
+std::optional<Ema> average_of(const TrainConfig& config, const Model& model) {
+  if (config.ema <= 0) return std::nullopt;
+  return Ema(model.parameters.state(), config.ema);
+}
+
 double since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -81,13 +86,13 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       device_(computing.device),
       model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
+      average_(average_of(config, model_)),
       step_(model_, *optimizer_,
-            {config.micro_batch, config.clip, config.smoothing, computing.graph && task_ == Task::classify,
-             computing.precision}),
+            {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
+             average_ ? &*average_ : nullptr}),
       train_(dataset.train, Pipeline::training(dataset, config.augment), loader_options(config)),
       validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
-  if (config.ema > 0) average_.emplace(model_.parameters.state(), config.ema);
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
 }
 
@@ -126,12 +131,14 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
 bool Trainer::train_epoch(RunFolder& folder) {
   train_.start(at_.epoch, at_.step);
   epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
+  const auto most_left = static_cast<size_t>(step_.most_under_way() - 1);
   for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
-    if (stopping()) return false;
-    const Batch& batch = *train_.next();
-    train_step(folder, batch);
-    show(at_.step == steps);
-    if (at_.step < steps && save_is_due()) save_state(folder);
+    if (stopping()) return finish_steps(folder, 0), false;
+    start_step(*train_.next());
+    const bool last = steps_begun() == steps, save = !last && save_is_due();
+    finish_steps(folder, last || save ? 0 : most_left);
+    if (at_.step > 0) show(last);
+    if (save) save_state(folder);
   }
   return true;
 }
@@ -140,30 +147,34 @@ StepBatch Trainer::step_batch(const Batch& batch) const {
   return {batch.images, targets_of(batch, task_), batch.other_labels, batch.lam};
 }
 
-void Trainer::train_step(RunFolder& folder, const Batch& batch) {
-  const int64_t k = steps_done(), images = batch.images.dim(0);
-  const double lr = schedule_.lr(k);
-  const StepResult result = take_step(batch, lr);
-  at_.add(result, images, lr);
-  if (board_) board_->step(k + 1, result, lr, batch);
-  if (result.trouble)
-    note_trouble(folder, *result.trouble);
-  else if (average_)
-    average_->update();
+void Trainer::start_step(const Batch& batch) {
+  const double lr = schedule_.lr(at_.epoch * train_.batches() + steps_begun());
+  Pass pass{.training = true, .random = Random(at_.random)};
+  step_.start(step_batch(batch), lr, pass);
+  at_.random = pass.random.state();
+  under_way_.push_back({batch, lr});
   ++session_steps_;
-  epoch_clock_.images += images;
 }
 
-StepResult Trainer::take_step(const Batch& batch, double lr) {
-  Pass pass{.training = true, .random = Random(at_.random)};
-  StepResult result = step_(step_batch(batch), lr, pass);
-  at_.random = pass.random.state();
-  return result;
+void Trainer::finish_steps(RunFolder& folder, size_t left) {
+  while (under_way_.size() > left) {
+    const Begun begun = std::move(under_way_.front());
+    under_way_.pop_front();
+    const StepResult result = step_.finish();
+    const int64_t images = begun.batch.images.dim(0);
+    at_.add(result, images, begun.lr);
+    if (!result.note.empty()) progress_.note(result.note);
+    if (board_) board_->step(steps_done(), result, begun.lr, begun.batch);
+    if (result.trouble) note_trouble(folder, *result.trouble);
+    epoch_clock_.images += images;
+  }
 }
 
 double Trainer::try_rate(double lr) {
   if (at_.step == 0) train_.start(at_.epoch);
-  const StepResult result = take_step(*train_.next(), lr);
+  Pass pass{.training = true, .random = Random(at_.random)};
+  const StepResult result = step_(step_batch(*train_.next()), lr, pass);
+  at_.random = pass.random.state();
   if (++at_.step == train_.batches()) at_.next_epoch();
   return result.trouble ? std::nan("") : result.loss;
 }
@@ -181,7 +192,7 @@ void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
 bool Trainer::save_is_due() const {
   const int64_t every = config_.checkpoint.every_steps;
   const double minutes = config_.checkpoint.every_minutes;
-  return (every > 0 && at_.step % every == 0) || (minutes > 0 && since(saved_) >= 60 * minutes);
+  return (every > 0 && steps_begun() % every == 0) || (minutes > 0 && since(saved_) >= 60 * minutes);
 }
 
 void Trainer::show(bool last) {

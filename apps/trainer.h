@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -70,13 +71,15 @@ class Trainer {
   int64_t total_steps() const;
   int64_t steps_in(int64_t epoch) const;
   bool stopping() const;
-  bool save_is_due() const;
+  bool save_is_due() const;  // after the last step that was begun
 
   bool train_epoch(RunFolder& folder);   // false where it was broken off
   bool finish_epoch(RunFolder& folder);  // likewise
   StepBatch step_batch(const Batch& batch) const;
-  void train_step(RunFolder& folder, const Batch& batch);
-  StepResult take_step(const Batch& batch, double lr);
+  void start_step(const Batch& batch);
+  // Finishes steps until `left` of them are under way.
+  void finish_steps(RunFolder& folder, size_t left);
+  int64_t steps_begun() const { return at_.step + std::ssize(under_way_); }  // in this epoch
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
   std::optional<Evaluation> evaluate_now();
@@ -94,13 +97,19 @@ class Trainer {
   Device device_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Ema> average_;  // of the weights, where the config asks for one
   TrainStep step_;
   Loader train_;
   std::unique_ptr<Loader> validation_;
-  std::optional<Ema> average_;  // of the weights, where the config asks for one
   Schedule schedule_;
 
-  Position at_;
+  struct Begun {
+    Batch batch;
+    double lr;
+  };
+
+  Position at_;                  // of the steps that are finished; its random state, of those begun
+  std::deque<Begun> under_way_;  // steps that are begun and not finished
   StopAfter stop_;
   int64_t session_steps_ = 0;
   double evaluation_seconds_ = 0;

@@ -172,8 +172,9 @@ void upload(void* to, const void* from, size_t bytes) {
 }
 
 TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
-    : storage_(nullptr), owned_(numbers == Numbers::constant || (!captured && !refreshed)) {
-  if (refreshed && !owned_) {
+    : storage_(nullptr), owned_(!refreshed && (numbers == Numbers::constant || !captured)) {
+  if (refreshed && numbers == Numbers::constant) return;  // the graph has it
+  if (refreshed) {
     check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
     storage_ = refreshed->tables_[refreshed->next_table_++];
     check(bytes <= storage_->bytes(), "graph: a table of ", bytes, " bytes, captured with ",

@@ -71,10 +71,10 @@ class TableMemory {
   ~TableMemory();
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
-  void* data() const { return storage_->data(); }
+  void* data() const { return storage_ ? storage_->data() : nullptr; }
 
  private:
-  Storage* storage_;
+  Storage* storage_;  // null for a constant while a graph is refreshed
   bool owned_;
 };
 

@@ -47,7 +47,7 @@ template <class Item> class Items {
       : count_(count),
         chunks_(before.back()),
         items_(items, count, numbers),
-        before_(before.data(), count, numbers) {}
+        before_(before.data(), count, Numbers::constant) {}
 
   static std::vector<int64_t> starts(const Item* items, int64_t count) {
     std::vector<int64_t> before{0};

@@ -12,10 +12,14 @@ struct Pass {
   bool training = false;
   Random random{0};
   bool drop = true;
+  uint64_t keys = 0;  // that were drawn
 
   bool drops() const { return training && drop; }
 
-  uint64_t key() { return random.bits64(); }  // a fresh key for one op's draws
+  uint64_t key() {  // a fresh key for one op's draws
+    ++keys;
+    return random.bits64();
+  }
 };
 
 }  // namespace tessera

@@ -39,7 +39,7 @@ double gradient_norm(const std::vector<Tensor>& parameters) { return norm_of(gra
 void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, double largest,
                     const Tensor& norm) {
   const std::vector<Tensor> gradients = gradients_of(parameters);
-  if (gradients.empty()) return norm.fill(0);
+  if (gradients.empty()) return norm.rows(0, 2).fill(0);
   dispatch(gradients.front(), "clip", [&]<class Dev, class T>() {
     const auto items = items_of<T>(gradients);
     ClipKernels<Dev>::template clip<T>(items.data(), static_cast<int64_t>(items.size()), max_norm, largest,

@@ -15,9 +15,13 @@ double gradient_norm(const std::vector<Tensor>& parameters);
 // the step. Fails unless max_norm > 0.
 double clip_by_norm(const std::vector<Tensor>& parameters, double max_norm);
 
-// The same for a step whose numbers stay on the device: norm [2] f64, on the device of the parameters, takes
-// the norm from before, and that again, or NaN where it is not below `largest`: what Optimizer::step asks.
-// The gradients are scaled where it is finite and larger than max_norm (0: never).
+// The same for a step whose numbers stay on the device: norm [3] f64, on the device of the parameters, zeros
+// at first, takes
+//   the norm from before;
+//   that again, or NaN where the step is to be left out: what Optimizer::step and Ema::update ask;
+//   1 from the first norm that is not below `largest` on, and then every step is left out, until who sees it
+//   writes a 0: so that steps can be begun before the one before is known to be good.
+// The gradients are scaled where the norm is finite and larger than max_norm (0: never).
 void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, double largest,
                     const Tensor& norm);
 

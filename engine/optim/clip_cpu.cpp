@@ -41,8 +41,7 @@ template <>
 template <class T>
 void ClipKernels<Cpu>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest,
                             double* norm) {
-  norm[0] = std::sqrt(squares(items, count));
-  norm[1] = norm[0] < largest ? norm[0] : std::nan("");
+  set_norm(std::sqrt(squares(items, count)), largest, norm);
   if (max_norm > 0 && std::isfinite(*norm) && *norm > max_norm) scale(items, count, max_norm / *norm);
 }
 

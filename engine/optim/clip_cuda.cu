@@ -15,8 +15,7 @@ __global__ void root_of_sum(int64_t count, const double* parts, double largest, 
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
   own = block_sum(own);
   if (threadIdx.x != 0) return;
-  norm[0] = sqrt(own);
-  norm[1] = norm[0] < largest ? norm[0] : nan("");
+  set_norm(sqrt(own), largest, norm);
 }
 
 template <class T> void norm_of(const Items<ClipItem<T>>& items, double largest, double* norm) {
@@ -34,7 +33,7 @@ template <class T> void norm_of(const Items<ClipItem<T>>& items, double largest,
 }  // namespace
 
 template <> template <class T> double ClipKernels<Cuda>::squares(const ClipItem<T>* items, int64_t count) {
-  const Scratch<double> norm(2);
+  const Scratch<double> norm(3);
   norm_of(Items<ClipItem<T>>(items, count), INFINITY, norm.data());
   double root = 0;
   Memory<Cuda>::to_host(&root, norm.data(), sizeof root);
@@ -54,7 +53,7 @@ template <>
 template <class T>
 void ClipKernels<Cuda>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest,
                              double* norm) {
-  const Items<ClipItem<T>> all(items, count);
+  const Items<ClipItem<T>> all(items, count, Numbers::constant);
   norm_of(all, largest, norm);
   if (max_norm > 0)
     for_items(all, [=] __device__(const ClipItem<T>& item, int64_t i) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+
+#include "engine/core/device.h"
 
 namespace tessera {
 
@@ -9,12 +12,19 @@ template <class T> struct ClipItem {
   T* g;       // a gradient
 };
 
+// norm [3] as clip_on_device (clip.h) has it.
+TESSERA_HD inline void set_norm(double root, double largest, double* norm) {
+  norm[0] = root;
+  if (!(root < largest)) norm[2] = 1;
+  norm[1] = norm[2] == 0 ? root : std::numeric_limits<double>::quiet_NaN();
+}
+
 template <class Dev> struct ClipKernels {
   // The sum of the squares of all elements of `count` items.
   template <class T> static double squares(const ClipItem<T>* items, int64_t count);
 
-  // norm [2], where the arrays are: the root of the sum of squares, and the same or NaN where it is not below
-  // `largest`. Then g *= max_norm / norm, where that is finite and larger than a max_norm above 0.
+  // norm [3], where the arrays are, by set_norm from the root of the sum of squares. Then g *= max_norm /
+  // norm, where that is finite and larger than a max_norm above 0.
   template <class T>
   static void clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest, double* norm);
 

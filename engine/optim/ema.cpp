@@ -21,7 +21,7 @@ Ema::Ema(const NamedTensors& values, double d) : d_(d) {
   }
 }
 
-void Ema::update() {
+void Ema::update(const Tensor& norm) {
   dispatch(values_.front().second, "ema", [&]<class Dev, class T>() {
     if constexpr (!std::is_same_v<T, bf16>) {  // the constructor refuses it
       std::vector<EmaItem<T>> items;
@@ -29,7 +29,8 @@ void Ema::update() {
         const Tensor &p = values_[i].second, &e = averages_[i].second;
         items.push_back({p.elements(), e.data<T>(), p.data<T>()});
       }
-      EmaKernels<Dev>::template update<T>(items.data(), static_cast<int64_t>(items.size()), T(1 - d_));
+      EmaKernels<Dev>::template update<T>(items.data(), static_cast<int64_t>(items.size()), T(1 - d_),
+                                          norm.defined() ? norm.data<double>() : nullptr);
     }
   });
 }

@@ -15,7 +15,9 @@ class Ema {
   // are f64, on one device, and 0 <= d < 1.
   Ema(const NamedTensors& values, double d);
 
-  void update();  // after the optimizer's step
+  void update() { update({}); }  // after the optimizer's step
+  // The same where `norm` [1] f64, on the values' device, is finite, as in Optimizer::step.
+  void update(const Tensor& norm);
 
   // Exchanges weights and averages: call it to evaluate with the averages, and again to go on training.
   void swap() const;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "engine/core/device.h"
 #include "engine/core/parallel.h"
 #include "engine/optim/chunks.h"
@@ -5,7 +7,10 @@
 
 namespace tessera {
 
-template <> template <class T> void EmaKernels<Cpu>::update(const EmaItem<T>* items, int64_t count, T rest) {
+template <>
+template <class T>
+void EmaKernels<Cpu>::update(const EmaItem<T>* items, int64_t count, T rest, const double* norm) {
+  if (norm && !std::isfinite(*norm)) return;
   const Chunks chunks(items, count);
   parallel_for(chunks.size(), 1, [&](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {
@@ -17,7 +22,7 @@ template <> template <class T> void EmaKernels<Cpu>::update(const EmaItem<T>* it
   });
 }
 
-template void EmaKernels<Cpu>::update(const EmaItem<float>*, int64_t, float);
-template void EmaKernels<Cpu>::update(const EmaItem<double>*, int64_t, double);
+template void EmaKernels<Cpu>::update(const EmaItem<float>*, int64_t, float, const double*);
+template void EmaKernels<Cpu>::update(const EmaItem<double>*, int64_t, double, const double*);
 
 }  // namespace tessera

@@ -11,8 +11,9 @@ template <class T> struct EmaItem {
 };
 
 template <class Dev> struct EmaKernels {
-  // e += (1 - d) (p - e), given 1 - d: for a d near 1 rounded less than d e + (1 - d) p.
-  template <class T> static void update(const EmaItem<T>* items, int64_t count, T rest);
+  // e += (1 - d) (p - e), given 1 - d: for a d near 1 rounded less than d e + (1 - d) p. Nothing where
+  // `norm`, which lies where the arrays are, is not finite (null: it is).
+  template <class T> static void update(const EmaItem<T>* items, int64_t count, T rest, const double* norm);
 };
 
 }  // namespace tessera

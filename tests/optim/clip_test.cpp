@@ -77,3 +77,21 @@ TEST_CASE("a limit of 0 is refused") {
   CHECK(error_of([] { clip_by_norm({}, 0); }) == "clip: the largest norm is 0, wanted more than 0");
   CHECK(error_of([] { clip_by_norm({}, NAN); }).find("clip: the largest norm is nan") == 0);
 }
+
+TEST_CASE("from a bad norm on steps are left out, until it is seen to") {
+  const Tensor p = leaf({1, 1});
+  const Tensor norm = Tensor::zeros({3}, DType::f64);
+  const auto clip = [&](std::initializer_list<double> gradient) {
+    set_gradient(p, Tensor::from(gradient, {2}));
+    clip_on_device({p}, 1, 100, norm);
+    return norm.values();
+  };
+  CHECK(clip({3, 4}) == std::vector<double>{5, 5, 0});
+  CHECK(p.grad().values()[0] == doctest::Approx(0.6));
+  CHECK(std::isnan(clip({300, 0})[1]));
+  CHECK(norm.values()[2] == 1);
+  CHECK(std::isnan(clip({3, 4})[1]));
+  CHECK(norm.values()[0] == 5);
+  norm.fill(0);
+  CHECK(clip({3, 4}) == std::vector<double>{5, 5, 0});
+}

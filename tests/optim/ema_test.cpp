@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/optim/steps.h"
 
 using namespace tessera;
@@ -18,6 +20,16 @@ TEST_CASE("the average starts as the weights are and follows them") {
   CHECK(e[0] == doctest::Approx(0.81 * 1 + 0.19 * 2).epsilon(1e-14));
   CHECK(e[1] == doctest::Approx(0.81 * 2).epsilon(1e-14));
   CHECK(p.values() == std::vector<double>{2, 0});
+}
+
+TEST_CASE("after a step that was left out the average stays") {
+  const Tensor p = leaf({1, 2});
+  Ema ema({{"p", p}}, 0.9);
+  p.fill(5);
+  ema.update(Tensor::from({std::nan("")}, {1}, DType::f64));
+  CHECK(ema.state()[0].second.values() == std::vector<double>{1, 2});
+  ema.update(Tensor::from({3}, {1}, DType::f64));
+  CHECK(ema.state()[0].second.values()[0] == doctest::Approx(1.4).epsilon(1e-14));
 }
 
 TEST_CASE("a decay of 0 copies the weights") {
