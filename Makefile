@@ -18,7 +18,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
 
-.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz gpu-check install clean
+.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -77,11 +77,14 @@ fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build-fuzz $(MINUTES)
 
-gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU
-	@.ci/gpu-check $(JOBS)
+gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU (ARGS=--quick)
+	@.ci/gpu-check $(ARGS) $(JOBS)
+
+gpu-bundle: deps ## pack program and tests for a GPU machine without packages or a network
+	@.ci/gpu-bundle $(JOBS)
 
 install: build ## install program, libraries and package below PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda build-gpu

@@ -2,15 +2,17 @@
 """The same training step in PyTorch, as a fast one is written there, beside `tessera bench train`.
 
     apps/bench/pytorch_peer.py --tessera build/tessera --model sl-vit --image-size 32 --classes 10 --batch 128
-    apps/bench/pytorch_peer.py --device cuda --precision bf16 --tessera build-cuda/tessera
+    apps/bench/pytorch_peer.py --device cuda --precision bf16 --quick --image-size 32 64 --batch 128 1024
     apps/bench/pytorch_peer.py --verify tests/fixtures/sl-vit.safetensors
 
 The models are vit, s-vit, l-vit and sl-vit ("Vision Transformer for Small-Size Datasets"). A step is zero_grad,
 forward under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where
-the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs; attention is
-scaled_dot_product_attention and, on a GPU, flex_attention too. Before anything is timed, the loss on the weights
-and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that is
-run too. Needs torch alone. Exit code 1 where a loss is off, or where none of these runs.
+the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs (--autotune: with tuned
+kernels too, minutes more each); attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
+--quick leaves the eager step and the one with graphs. Each number is printed as soon as it is there. Before
+anything is timed, the loss on the weights and images of the fixtures must be the file's, as `tessera parity` demands
+of the engine; with --tessera, that is run too. Needs torch alone. Exit code 1 where a loss is off, or where none of
+these runs.
 """
 
 import argparse
@@ -175,18 +177,20 @@ def verify(path, device, tolerance=1e-5):
     return good
 
 
-def time_steps(args, flex, mode):
+def time_steps(args, case, flex, mode):
     """Milliseconds of the median step; raises where this PyTorch cannot do it."""
+    size, classes, batch = case
     device = torch.device(args.device)
     torch.manual_seed(0)
+    torch.compiler.reset()  # one size after another is no reason for code of any size
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
-    model = ViT(preset(args.model, args.image_size, args.classes), flex).to(device)
+    model = ViT(preset(args.model, size, classes), flex).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True)
-    images = torch.randn(args.batch, 3, args.image_size, args.image_size, device=device)
-    labels = torch.randint(args.classes, (args.batch,), device=device)
+    images = torch.randn(batch, 3, size, size, device=device)
+    labels = torch.randint(classes, (batch,), device=device)
     run = model
     if mode:
-        run = torch.compile(model, mode="max-autotune" if mode == "graphs" else "default", fullgraph=True)
+        run = torch.compile(model, mode=mode, fullgraph=True)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -209,9 +213,10 @@ def time_steps(args, flex, mode):
     return 1000 * statistics.median(seconds)
 
 
-def time_tessera(args):
-    command = [args.tessera, "bench", "train", "--model", args.model, "--image-size", str(args.image_size),
-               "--classes", str(args.classes), "--batch", str(args.batch), "--device", args.device,
+def time_tessera(args, case):
+    size, classes, batch = case
+    command = [args.tessera, "bench", "train", "--model", args.model, "--image-size", str(size),
+               "--classes", str(classes), "--batch", str(batch), "--device", args.device,
                "--steps", str(args.steps), "--warmup", str(max(args.warmup, 3)), "--json"]
     if args.precision != "f32":
         command += ["--precision", args.precision]
@@ -221,18 +226,71 @@ def time_tessera(args):
     return 1000 * row["step_seconds"]
 
 
+def ways_of(args):
+    """(name, flex attention, torch.compile's mode) of each way of PyTorch's."""
+    cuda, eager = args.device == "cuda", [("eager", False, None)]
+    if args.no_compile:
+        return eager
+    graphs = [("compiled, graphs", False, "reduce-overhead")] if cuda else []
+    if args.quick:
+        return eager + (graphs or [("compiled", False, "default")])
+    ways = eager + [("compiled", False, "default")] + graphs
+    if cuda:
+        ways += [("compiled, flex attention", True, "default"),
+                 ("compiled, graphs, flex attention", True, "reduce-overhead")]
+    if args.autotune:
+        ways += [("compiled, tuned", False, "max-autotune")]
+    return ways
+
+
+def measure(args):
+    """A row for each way and case, Tessera first: what comes late may find no time."""
+    cases = [(size, args.classes or (10 if size <= 32 else 200), batch)
+             for size in args.image_size for batch in args.batch]
+    ways = [("Tessera", lambda case: time_tessera(args, case))] if args.tessera else []
+    ways += [(f"PyTorch {torch.__version__}, {name}", lambda case, f=flex, m=mode: time_steps(args, case, f, m))
+             for name, flex, mode in ways_of(args)]
+    rows = []
+    for name, time_of in ways:
+        for case in cases:
+            try:
+                ms = time_of(case)
+            except Exception as error:  # what a version cannot compile is no row
+                print(f"pytorch_peer: {name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}",
+                      file=sys.stderr)
+                continue
+            size, _, batch = case
+            rows.append({"implementation": name, "image_size": size, "batch": batch, "step_ms": ms,
+                         "images_per_second": 1000 * batch / ms})
+            print(f"{name}, {size} px, batch {batch}: {ms:.2f} ms", file=sys.stderr, flush=True)
+    return rows
+
+
+def print_table(args, rows):
+    for size, batch in dict.fromkeys((row["image_size"], row["batch"]) for row in rows):
+        of_case = [row for row in rows if (row["image_size"], row["batch"]) == (size, batch)]
+        peers = [row["step_ms"] for row in of_case if row["implementation"] != "Tessera"]
+        print(f"{args.model}, {size} px, batch {batch}, {args.device}, {args.precision}")
+        for row in of_case:
+            ratio = f"{min(peers) / row['step_ms']:8.2f} x the best of PyTorch" if peers else ""
+            print(f"  {row['implementation']:<48}{row['step_ms']:10.2f} ms"
+                  f"{row['images_per_second']:12.0f} images/s{ratio}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["vit", "s-vit", "l-vit", "sl-vit"], default="sl-vit")
-    parser.add_argument("--image-size", type=int, default=32)
-    parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--image-size", type=int, nargs="+", default=[32])
+    parser.add_argument("--classes", type=int, help="10, or 200 above 32 pixels")
+    parser.add_argument("--batch", type=int, nargs="+", default=[128])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
     parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
+    parser.add_argument("--quick", action="store_true", help="the eager step, and on a GPU compiled with graphs")
+    parser.add_argument("--autotune", action="store_true", help="compiled with tuned kernels too")
     parser.add_argument("--tessera", help="the program, to be timed beside it")
     parser.add_argument("--verify", nargs="+", metavar="FIXTURE", help="compare with these files and end")
     parser.add_argument("--json", action="store_true")
@@ -246,34 +304,20 @@ def main():
     files = args.verify or [str(FIXTURES / f"{args.model}.safetensors")]
     good = all([verify(path, args.device) for path in files])
     if args.tessera:
-        good = subprocess.run([args.tessera, "parity", *files], stdout=sys.stderr).returncode == 0 and good
+        good = subprocess.run([args.tessera, "parity", *files, "--device", args.device],
+                              stdout=sys.stderr).returncode == 0 and good
     if not good:
         return 1
     if args.verify:
         return 0
 
-    ways = [("eager", False, None)] + ([] if args.no_compile else [("compiled", False, "default")])
-    if args.device == "cuda" and not args.no_compile:
-        ways += [("compiled, graphs", False, "graphs"), ("compiled, flex attention", True, "default"),
-                 ("compiled, graphs, flex attention", True, "graphs")]
-    rows = []
-    for name, flex, mode in ways:
-        try:
-            rows.append((f"PyTorch {torch.__version__}, {name}", time_steps(args, flex, mode)))
-        except Exception as error:  # what a version cannot compile is no row
-            print(f"pytorch_peer: {name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}", file=sys.stderr)
-    if not rows:
+    rows = measure(args)
+    if not any(row["implementation"] != "Tessera" for row in rows):
         return 1
-    best = min(ms for _, ms in rows)
-    if args.tessera:
-        rows.append(("Tessera", time_tessera(args)))
     if args.json:
-        print(json.dumps([{"implementation": n, "step_ms": ms, "images_per_second": 1000 * args.batch / ms}
-                          for n, ms in rows], indent=2))
-        return 0
-    print(f"{args.model}, {args.image_size} px, batch {args.batch}, {args.device}, {args.precision}")
-    for name, ms in rows:
-        print(f"  {name:<48}{ms:10.2f} ms{1000 * args.batch / ms:12.0f} images/s{best / ms:8.2f} x the best of PyTorch")
+        print(json.dumps(rows, indent=2))
+    else:
+        print_table(args, rows)
     return 0
 
 
