@@ -228,3 +228,36 @@ TEST_CASE("cuda: a step that cannot be recorded is launched, with a word") {
   expect_same(launched, tried);
   CHECK(notes_of(tried).ends_with("so every operation of a step is launched by itself"));
 }
+
+TEST_CASE("cuda: the steps of every architecture are recorded") {
+  if (!cuda_here()) return;
+  const std::string start = R"({"image_size": 8, "num_classes": 3, "arch": )";
+  for (const char* rest :
+       {R"("pit", "dim": 8, "depth": [1, 1], "drop_path": 0.1, "pool": {"kind": "shifted"},
+           "tokenizer": {"kind": "shifted", "patch_size": 2}, "attention": {"heads": [2, 4]}})",
+        R"("swin", "dim": 8, "depth": [2, 1], "window": 2, "pool": {"kind": "merge"},
+           "tokenizer": {"kind": "patch", "patch_size": 2},
+           "attention": {"heads": [2, 4], "relative_bias": true}})",
+        R"("cait", "dim": 8, "depth": 1, "class_depth": 1, "drop_path": 0.1,
+           "tokenizer": {"kind": "patch", "patch_size": 2}, "attention": {"heads": 2}})",
+        R"("t2t", "dim": 8, "depth": 1, "tokenizer": {"kind": "soft_split", "splits": 2, "token_dim": 4},
+           "attention": {"heads": 2, "decay": {"kind": "fixed"}}})",
+        R"("lvvit", "dim": 8, "depth": 2, "pos_cnn": true, "sp_layers": 1,
+           "tokenizer": {"kind": "conv_stem", "patch_size": 2, "channels": 3},
+           "attention": {"heads": 2, "prior": {"sharing": "layer", "hidden": 2}}})",
+        R"("rmt", "dim": [4, 8], "depth": [1, 1], "mlp_ratio": [2, 2], "proj_dim": 6,
+           "tokenizer": {"kind": "conv_stem", "strides": [1, 1, 1, 1]},
+           "attention": {"heads": [2, 2], "decay": {"kind": "content"}, "decomposed": [true, false]}})",
+        R"("resnet", "depth": 8, "width": 4})",
+        R"("efficientnet", "stem_width": 4, "head_width": 8, "dropout": 0.2, "drop_path": 0.4,
+           "stages": [{"width": 4, "depth": 2, "kernel": 3, "stride": 1, "expand": 1}]})"}) {
+    CAPTURE(rest);
+    const std::string config = start + rest;
+    How how{.device = Device::cuda, .config = config.c_str()};
+    const Trained launched = train(how);
+    how.options.graph = true;
+    const Trained replayed = train(how);
+    CHECK(notes_of(replayed) == "");
+    expect_same(launched, replayed);
+  }
+}
