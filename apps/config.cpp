@@ -95,6 +95,15 @@ Json read_model(Fields& f, const Json& otherwise) {
   return changed;
 }
 
+// task_of, whose refusal of a preset that there is not names the file too.
+Task read_task(const Json& model, const std::string& where) {
+  try {
+    return task_of(model);
+  } catch (const Error& error) {
+    fail(where, ": ", error.what());
+  }
+}
+
 void check_schedule(const TrainConfig& c, const std::string& where) {
   check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
         " is above optimizer.lr ", c.optimizer.lr);
@@ -166,7 +175,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.model = read_model(f, c.model);
   if (auto init = f.find_object("init")) c.init = read_init(*init);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
-  const Task task = task_of(c.model);
+  const Task task = read_task(c.model, where);
   if (task != Task::classify) c.smoothing = 0;
   if (task == Task::diffuse) c.augment.crop_padding = 0;
   if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);

@@ -34,11 +34,12 @@ TEST_CASE("every family with attention shows it as shares that sum to one") {
     size_t layers;
     int64_t first_side, last_side;
   };
-  for (const auto& [name, layers, first_side, last_side] :
+  for (const auto& [preset, layers, first_side, last_side] :
        {Family{"sl-vit", 9, 8, 8}, Family{"sl-pit", 12, 16, 4}, Family{"sl-swin", 12, 16, 4},
         Family{"t2t", 12, 8, 8}, Family{"cait", 26, 8, 8}, Family{"sp-vit-t", 12, 2, 2},
         Family{"rmt-xt", 14, 32, 4}, Family{"sdt-xt", 14, 32, 4}}) {
-    CAPTURE(std::string(name));
+    const std::string name = preset;
+    CAPTURE(name);
     const Looked looked = look_at(name);
     REQUIRE(looked.layers.size() == layers);
     CHECK(looked.layers.front().grid().height == first_side);

@@ -60,14 +60,14 @@ TEST_CASE("footprint: what a training step really allocates, within 10 %") {
       {"sp-vit-s", 4, 32}, {"rmt-xt", 4, 32},          {"sdt-h-t", 2, 32},     {"dit-s-2", 4, 32},
       {"resnet56", 4, 32}, {"efficientnet-b0", 4, 32}, {"lvvit-s-seg", 2, 32},
   };
-  for (const auto& [name, batch, side] : cases) {
-    CAPTURE(name);
-    CAPTURE(batch);
-    CAPTURE(side);
-    const Json config = shallow(name, side);
-    const StepMemory predicted = step_memory_of(config, batch);
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    CAPTURE(c.batch);
+    CAPTURE(c.side);
+    const Json config = shallow(c.name, c.side);
+    const StepMemory predicted = step_memory_of(config, c.batch);
     CHECK(static_cast<double>(predicted.total()) ==
-          doctest::Approx(really_allocated(config, batch, side)).epsilon(0.1));
+          doctest::Approx(really_allocated(config, c.batch, c.side)).epsilon(0.1));
     CHECK(predicted.optimizer > 1.9 * static_cast<double>(predicted.gradients));
     CHECK(predicted.activations > 0);
   }

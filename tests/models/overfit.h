@@ -63,10 +63,10 @@ inline int steps_to_learn(const Model& model, const TensorMap& inputs, double lr
 
 // Each family learns the images of `inputs` by heart within `most` steps.
 inline void check_all_learn(const TensorMap& inputs, int64_t classes, int most) {
-  for (const auto& [name, smaller] : families()) {
-    CAPTURE(name);
-    Json config = preset(name, entry(inputs, "input").dim(2), classes);
-    config.merge_patch(smaller);
+  for (const auto& family : families()) {
+    CAPTURE(family.preset);
+    Json config = preset(family.preset, entry(inputs, "input").dim(2), classes);
+    config.merge_patch(family.smaller);
     const int steps = steps_to_learn(build(config, {.seed = 1}), inputs, 0.003, most);
     CHECK(steps > 0);
     CHECK(steps < most);

@@ -59,11 +59,10 @@ TEST_CASE("linear: each gradient alone") {
 
 // The same products by BLAS, at sizes beyond a panel, a tile, a group, a depth block, and the sums' memory.
 TEST_CASE("linear: large sizes agree with matmul") {
-  for (const auto [rows, in, out] : {std::array<int64_t, 3>{1300, 48, 50},
-                                     {70, 1700, 30},
-                                     {40, 70, 1600},
-                                     {9000, 3, 5},
-                                     {1060, 1700, 1700}}) {
+  const std::vector<std::array<int64_t, 3>> sizes{
+      {1300, 48, 50}, {70, 1700, 30}, {40, 70, 1600}, {9000, 3, 5}, {1060, 1700, 1700}};
+  for (const auto& size : sizes) {
+    const int64_t rows = size[0], in = size[1], out = size[2];
     CAPTURE(rows);
     CAPTURE(in);
     CAPTURE(out);
