@@ -79,8 +79,12 @@ StepBatch StepBatch::to(Device device) const {
           lam};
 }
 
+StepBatch StepBatch::clone() const {
+  return {images.clone(), targets.clone(), other_labels.defined() ? other_labels.clone() : Tensor(), lam};
+}
+
 StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
-  start(batch, lr, pass);
+  begin(batch, {batch, lr, pass, {}}, pass);
   return finish();
 }
 
@@ -90,13 +94,18 @@ int TrainStep::most_under_way() const {
 }
 
 void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
+  const bool passing = most_under_way() > 1 && batch.images.device() != Device::cpu;
+  begin(batch, {passing ? batch.clone() : batch, lr, pass, {}}, pass);
+}
+
+// step.batch is what is kept of the batch, should the step be left out.
+void TrainStep::begin(const StepBatch& batch, Started step, Pass& pass) {
   check(std::ssize(started_) < most_under_way(), "step: ", started_.size(), " are under way already");
-  Started step{batch, lr, pass, {}};
   keep_statistics();
   if (on_device_)
-    on_device_->start(batch, lr, pass);
+    on_device_->start(batch, step.lr, pass);
   else
-    step.result = on_cpu(batch, lr, pass);
+    step.result = on_cpu(batch, step.lr, pass);
   started_.push_back(std::move(step));
 }
 

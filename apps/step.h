@@ -43,6 +43,7 @@ struct StepBatch {
   double lam = 1;         // the share of `targets` where there are
 
   StepBatch to(Device device) const;
+  StepBatch clone() const;
 };
 
 struct StepResult {
@@ -70,7 +71,8 @@ class TrainStep {
 
   // The same in two halves, so that on a GPU the next step is begun before the last one's result is there: up
   // to most_under_way() are started before the first of them is finished. The results, the weights and all
-  // else are those of one step after another. What a batch's tensors hold stays until its step is finished.
+  // else are those of one step after another. What a batch's tensors hold stays until its step is finished;
+  // on a GPU they may hold the next batch as soon as this returns.
   void start(const StepBatch& batch, double lr, Pass& pass);
   StepResult finish();
   int most_under_way() const;
@@ -86,6 +88,7 @@ class TrainStep {
     Pass before;        // the draws
     StepResult result;  // on the CPU
   };
+  void begin(const StepBatch& batch, Started step, Pass& pass);
   void explain(const Started& step, StepResult& result);
   void keep_statistics() const;
   void restore_statistics() const;

@@ -40,6 +40,7 @@ struct How {
   int mixed_from = count;  // the batches from here on are mixed with others
   std::set<int> bad = {};  // the batches with an infinite pixel
   const char* config = vit;
+  bool one_place = false;  // all batches stand in the same memory of the device, one after another
 };
 
 // Images, and labels, or a segmenter's masks with pixels of no class.
@@ -74,6 +75,7 @@ Trained train(const How& how) {
   DeviceStep half(model, optimizer, options);
   Trained trained;
   Pass pass{.training = true, .random = Random(5)};
+  StepBatch place;
   const int late = how.way == Way::late ? step.most_under_way() - 1 : 0;
   for (int k = 0; k < count; ++k) {
     StepBatch batch = batch_of(model, static_cast<uint64_t>(k));
@@ -82,6 +84,13 @@ Trained train(const How& how) {
       batch.lam = 0.1 * (k + 1);
     }
     if (how.bad.contains(k)) batch.images.data<float>()[7] = std::numeric_limits<float>::infinity();
+    if (how.one_place && k > 0) {
+      place.images.copy_from(batch.images);
+      place.targets.copy_from(batch.targets);
+    } else if (how.one_place) {
+      place = batch.to(how.device);
+    }
+    if (how.one_place) batch = place;
     const double lr = 0.01 / (k + 1);
     how.way == Way::half ? half.start(batch, lr, pass) : step.start(batch, lr, pass);
     if (k >= late) trained.results.push_back(how.way == Way::half ? half.finish() : step.finish());
@@ -215,7 +224,10 @@ TEST_CASE("cuda: replayed steps that are left out, and those after them") {
   how.options.graph = true;
   for (const Way way : {Way::at_once, Way::late}) {
     how.way = way;
-    expect_same(launched, train(how));
+    for (const bool one_place : {false, true}) {
+      how.one_place = one_place;
+      expect_same(launched, train(how));
+    }
   }
 }
 
