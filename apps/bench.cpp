@@ -161,17 +161,22 @@ double gemm_peak(const ModelBench& bench) {
 }  // namespace
 
 Measured measure(const ModelBench& bench, const std::function<void()>& step) {
+  const bool shared = bench.device == Device::cpu;
   Measured measured{0, 0, gemm_peak(bench)};
+  if (!shared) {  // the peak of memory is to be the steps' own
+    release_cached(bench.device);
+    reset_peak(bench.device);
+  }
   for (int64_t i = 0; i < bench.warmup; ++i) step();
   std::vector<double> seconds;
   for (int64_t i = 0; i < bench.steps; ++i) {
     const Stopwatch watch;
     step();
     seconds.push_back(watch.seconds());
-    if (i == bench.steps / 2)
+    if (shared && i == bench.steps / 2)
       measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
   }
-  measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
+  if (shared) measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
   measured.seconds = median(seconds);
   measured.best_seconds = *std::min_element(seconds.begin(), seconds.end());
   return measured;

@@ -58,11 +58,12 @@ struct ModelBench {
   Tensor labels(const Model& model) const;  // [B], a segmenter's [B, H, W]; any class
 };
 
-// How long one run of `step` takes: the median and the best of `steps`, after `warmup`. The GEMM peak is
-// measured before, half way and after, so that whatever else the machine does meets both alike.
+// How long one run of `step` takes: the median and the best of `steps`, after `warmup`. The CPU's GEMM peak
+// is measured before, half way and after, so that whatever else the machine does meets both alike; a GPU's
+// before.
 struct Measured {
   double seconds, best_seconds;
-  double gemm_peak_gflops;  // the largest of the three
+  double gemm_peak_gflops;  // the largest
 };
 Measured measure(const ModelBench& bench, const std::function<void()>& step);
 

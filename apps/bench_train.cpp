@@ -115,9 +115,20 @@ Json measure_training(const Options& options, const std::string& name, const Jso
        task_of(config) == Task::classify ? options.train.smoothing : 0, options.graph, options.precision});
   const Tensor images = options.images(model), labels = options.labels(model);
   Pass pass{.training = true, .random = Random(options.seed)};
-  const auto step = [&] { train({images, labels}, options.train.optimizer.lr, pass); };
+  int under_way = 0;
+  const auto finish = [&](int left) {
+    for (; under_way > left; --under_way)
+      if (const StepResult result = train.finish(); !result.note.empty())
+        fmt::print(stderr, "{}: {}\n", name, result.note);
+  };
+  const auto step = [&] {  // as the trainer's: on a GPU it ends when the one before it has
+    train.start({images, labels}, options.train.optimizer.lr, pass);
+    ++under_way;
+    finish(train.most_under_way() - 1);
+  };
 
   const Measured measured = measure(options, step);
+  finish(0);
   Profile profile;  // of the host's clock: a GPU's kernels run on after the call
   for (int64_t i = 0; options.device == Device::cpu && i < std::min<int64_t>(options.steps, 5); ++i) {
     profile.start();
