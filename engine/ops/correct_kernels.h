@@ -12,13 +12,16 @@ template <class Dev> struct CorrectKernels {
   static void count(int64_t rows, int64_t classes, const T* x, const int64_t* labels, int64_t* count);
 };
 
+// Whether value k keeps `label` from being the row's largest: it is larger, or as large and before it.
+template <class T> TESSERA_HD inline bool beats(const T* row, int64_t k, int64_t label) {
+  const Wide<T> own = Wide<T>(row[label]), other = Wide<T>(row[k]);
+  return k < label ? other >= own : other > own;
+}
+
 // Whether no value before `label` is as large, and none after it is larger.
 template <class T> TESSERA_HD inline bool is_largest(const T* row, int64_t classes, int64_t label) {
-  const Wide<T> own = Wide<T>(row[label]);
-  for (int64_t k = 0; k < classes; ++k) {
-    const Wide<T> other = Wide<T>(row[k]);
-    if (k < label ? other >= own : other > own) return false;
-  }
+  for (int64_t k = 0; k < classes; ++k)
+    if (beats(row, k, label)) return false;
   return true;
 }
 

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "engine/check/op_case.h"
 #include "engine/core/error.h"
+#include "tests/cuda.h"
 
 using namespace tessera;
 
@@ -14,4 +18,20 @@ TEST_CASE("the rows whose largest value stands at their label are counted, the f
   CHECK(count({2, 1}) == 1);
   CHECK(count({2, 0}) == 2);
   CHECK_THROWS_AS(count_correct(logits, Tensor::zeros({3}, DType::i64)), Error);
+}
+
+TEST_CASE("cuda: as many are right as on the CPU") {
+  if (!cuda_here()) return;
+  const Tensor logits = random_tensor({70, 37}, 3), labels = Tensor::empty({70}, DType::i64);
+  for (int64_t i = 0; i < 70; ++i) {  // the largest of every other row, and an equal one before it in some
+    double* row = logits.data<double>() + i * 37;
+    const int64_t best = std::max_element(row, row + 37) - row;
+    labels.data<int64_t>()[i] = i % 2 == 0 ? best : (best + 1) % 37;
+    if (i % 6 == 0 && best > 0) row[0] = row[best];
+  }
+  const Tensor here = count_correct(logits, labels),
+               there = count_correct(logits.to(Device::cuda), labels.to(Device::cuda));
+  CHECK(here.item() > 20);
+  CHECK(here.item() < 35);
+  CHECK(there.item() == here.item());
 }
