@@ -4,10 +4,87 @@
 
 namespace tessera {
 
-template <>
+namespace {
+
+constexpr int warps = block_threads / warp;
+
+// Neighbours that a lane moves at once: 4 bytes, so that the lanes of a warp move 128 together.
+template <class T> inline constexpr int neighbours = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
+
+// What a lane holds of a row of at most 32 `count` numbers: number e is that of column (e / V 32 + lane) V +
+// e % V; zeros beyond the width.
+template <int V, int count> struct HeldRow {
+  static_assert(count % V == 0);
+
+  __device__ static int64_t column(int e, int lane) { return int64_t{e / V * warp + lane} * V + e % V; }
+
+  // f(e, number) for all of them.
+  template <class T, class F> __device__ static void read(const T* row, int64_t width, int lane, const F& f) {
+#pragma unroll
+    for (int e = 0; e < count; e += V) {
+      const int64_t j = column(e, lane);
+      Pack<T, V> pack;
+      if (j < width) pack = load_pack<V>(row + j);
+#pragma unroll
+      for (int v = 0; v < V; ++v) f(e + v, j < width ? Wide<T>(pack.at[v]) : Wide<T>(0));
+    }
+  }
+
+  // row[column of e] = f(e), or +=.
+  template <class T, class F>
+  __device__ static void write(T* row, int64_t width, int lane, bool add, const F& f) {
+#pragma unroll
+    for (int e = 0; e < count; e += V) {
+      const int64_t j = column(e, lane);
+      if (j >= width) continue;
+      Pack<T, V> pack;
+      if (add) pack = load_pack<V>(row + j);
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        const Wide<T> value = f(e + v);
+        pack.at[v] = T(add ? Wide<T>(pack.at[v]) + value : value);
+      }
+      store_pack<V>(row + j, pack);
+    }
+  }
+};
+
+// y = h weight + bias, h = (x - mean) rstd: a warp a row, which it reads once and holds.
+template <class T, int V, int count>
+__global__ void __launch_bounds__(block_threads)
+    forward_held(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, Wide<T> eps, T* y,
+                 Wide<T>* mean, Wide<T>* rstd) {
+  using W = Wide<T>;
+  using Row = HeldRow<V, count>;
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+  W w[count], b[count], held[count];
+  Row::read(weight, width, lane, [&](int e, W value) { w[e] = value; });
+  Row::read(bias, width, lane, [&](int e, W value) { b[e] = value; });
+  for (int64_t i = grid_thread() / warp; i < rows; i += grid_threads() / warp) {
+    W sum = 0, squares = 0;
+    Row::read(x + i * width, width, lane, [&](int e, W value) {
+      held[e] = value;
+      sum += value;
+    });
+    const W m = warp_sum(sum) / W(width);
+#pragma unroll
+    for (int e = 0; e < count; ++e) {
+      held[e] -= m;
+      squares += Row::column(e, lane) < width ? held[e] * held[e] : W(0);
+    }
+    const W r = 1 / std::sqrt(warp_sum(squares) / W(width) + eps);
+    if (lane == 0) {
+      mean[i] = m;
+      rstd[i] = r;
+    }
+    Row::write(y + i * width, width, lane, false, [&](int e) { return held[e] * r * w[e] + b[e]; });
+  }
+}
+
+// The same for rows of any width.
 template <class T>
-void LayerNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                     double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, double eps, T* y,
+                  Wide<T>* mean, Wide<T>* rstd) {
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * width;  // in the first cache after the first of the three passes
@@ -26,25 +103,59 @@ void LayerNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, co
   });
 }
 
-namespace {
+// f(integral_constant<int, count>) for the least of some counts that hold a row in a warp. False for none.
+template <class F> bool with_held(int64_t width, const F& f) {
+  if (width > 32 * warp) return false;
+  if (width <= 4 * warp)
+    f(std::integral_constant<int, 4>{});
+  else if (width <= 6 * warp)
+    f(std::integral_constant<int, 6>{});
+  else if (width <= 8 * warp)
+    f(std::integral_constant<int, 8>{});
+  else if (width <= 16 * warp)
+    f(std::integral_constant<int, 16>{});
+  else
+    f(std::integral_constant<int, 32>{});
+  return true;
+}
 
-constexpr int warps = block_threads / warp;
+}  // namespace
+
+template <>
+template <class T>
+void LayerNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
+                                     double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+  constexpr int v = neighbours<T>;
+  const auto fits = [&](const T* p) { return aligned(p, v); };
+  const bool paired = width % v == 0 && fits(x) && fits(weight) && fits(bias) && fits(y);
+  const bool held = with_held(width, [&](auto count) {
+    const auto run = [&](auto* kernel) {
+      launch(kernel, grid_for(rows * warp), rows, width, x, weight, bias, Wide<T>(eps), y, mean, rstd);
+    };
+    if (rows == 0) return;
+    paired ? run(forward_held<T, v, count>) : run(forward_held<T, 1, count>);
+  });
+  if (!held) wide_forward(rows, width, x, weight, bias, eps, y, mean, rstd);
+}
+
+namespace {
 
 // The sums of one part of the rows, for each column: of dy h and of dy. [parts, width] each
 template <class W> struct PartialSums { W *dy_h, *dy; };
 
-// parts [width] = the sum of a column's number in each warp, in the order of the warps. own[k]: of this
-// lane's column lane + 32 k.
-template <class W, int columns> __device__ void sum_warps(const W (&own)[columns], int64_t width, W* parts) {
+// parts [width] = the sum of a column's number in each warp, in the order of the warps. own: as HeldRow has
+// it.
+template <int V, class W, int count>
+__device__ void sum_warps(const W (&own)[count], int64_t width, W* parts) {
   __shared__ W tile[warps][warp];
   const int lane = static_cast<int>(threadIdx.x) % warp, row = static_cast<int>(threadIdx.x) / warp;
 #pragma unroll
-  for (int k = 0; k < columns; ++k) {
-    tile[row][lane] = own[k];
+  for (int e = 0; e < count; ++e) {
+    tile[row][lane] = own[e];
     __syncthreads();
-    const int64_t j = lane + k * warp;
+    const int64_t j = HeldRow<V, count>::column(e, lane);
     if (row == 0 && j < width) {
-      W sum = own[k];
+      W sum = own[e];
       for (int w = 1; w < warps; ++w) sum += tile[w][lane];
       parts[j] = sum;
     }
@@ -53,39 +164,38 @@ template <class W, int columns> __device__ void sum_warps(const W (&own)[columns
 }
 
 // dx = rstd (g - mean(g) - h mean(g h)), g = dy weight, h = (x - mean) rstd, and the sums that dweight and
-// dbias are made of, in one pass: each warp holds a row of at most 32 `columns` numbers. Block: one part.
-template <class T, int columns>
+// dbias are made of, in one pass: each warp holds a row. Block: one part.
+template <class T, int V, int count>
 __global__ void __launch_bounds__(block_threads)
     backward_part(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, const T* x, const T* weight,
                   const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, PartialSums<Wide<T>> parts) {
   using W = Wide<T>;
+  using Row = HeldRow<V, count>;
   const int lane = static_cast<int>(threadIdx.x) % warp;
   const int64_t end = min(rows, (int64_t{blockIdx.x} + 1) * rows_a_part);
-  W dy_h[columns] = {}, dy_sum[columns] = {};
+  W w[count], dy_h[count] = {}, dy_sum[count] = {};
+  Row::read(weight, width, lane, [&](int e, W value) { w[e] = value; });
   for (int64_t i = blockIdx.x * rows_a_part + threadIdx.x / warp; i < end; i += warps) {
-    const T *dy_row = dy + i * width, *x_row = x + i * width;
     const W m = mean[i], r = rstd[i];
-    W g[columns], h[columns], g_sum = 0, gh_sum = 0;
+    W g[count], h[count], g_sum = 0, gh_sum = 0;
+    Row::read(dy + i * width, width, lane, [&](int e, W value) { g[e] = value; });
+    Row::read(x + i * width, width, lane, [&](int e, W value) { h[e] = value; });
 #pragma unroll
-    for (int k = 0; k < columns; ++k) {
-      const int64_t j = lane + k * warp;
-      const W d = j < width ? W(dy_row[j]) : W(0);
-      h[k] = j < width ? (W(x_row[j]) - m) * r : W(0);
-      g[k] = j < width ? d * W(weight[j]) : W(0);
-      g_sum += g[k];
-      gh_sum += g[k] * h[k];
-      dy_h[k] += d * h[k];
-      dy_sum[k] += d;
+    for (int e = 0; e < count; ++e) {
+      h[e] = Row::column(e, lane) < width ? (h[e] - m) * r : W(0);
+      dy_h[e] += g[e] * h[e];
+      dy_sum[e] += g[e];
+      g[e] *= w[e];
+      g_sum += g[e];
+      gh_sum += g[e] * h[e];
     }
     if (!dx) continue;
     const W g_mean = warp_sum(g_sum) / W(width), gh_mean = warp_sum(gh_sum) / W(width);
-#pragma unroll
-    for (int k = 0; k < columns; ++k)
-      if (const int64_t j = lane + k * warp; j < width)
-        write(dx[i * width + j], add_dx, (g[k] - g_mean - h[k] * gh_mean) * r);
+    Row::write(dx + i * width, width, lane, add_dx,
+               [&](int e) { return (g[e] - g_mean - h[e] * gh_mean) * r; });
   }
-  if (parts.dy_h) sum_warps<W, columns>(dy_h, width, parts.dy_h + blockIdx.x * width);
-  if (parts.dy) sum_warps<W, columns>(dy_sum, width, parts.dy + blockIdx.x * width);
+  if (parts.dy_h) sum_warps<V>(dy_h, width, parts.dy_h + blockIdx.x * width);
+  if (parts.dy) sum_warps<V>(dy_sum, width, parts.dy + blockIdx.x * width);
 }
 
 // The same in a pass for each gradient, for rows of any width.
@@ -135,18 +245,16 @@ void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, 
   const int64_t parts = std::clamp<int64_t>((rows + least_rows - 1) / least_rows, 1, most_parts);
   const Scratch<W> dy_h(dweight ? parts * width : 0), dy_sum(dbias ? parts * width : 0);
   const PartialSums<W> sums{dweight ? dy_h.data() : nullptr, dbias ? dy_sum.data() : nullptr};
-  const auto run = [&](auto columns) {
-    launch(backward_part<T, columns>, LaunchGrid{dim3(static_cast<unsigned>(parts))}, rows, width,
-           (rows + parts - 1) / parts, dy, x, weight, mean, rstd, dx, add_dx, sums);
-  };
-  if (width <= 4 * warp)
-    run(std::integral_constant<int, 4>{});
-  else if (width <= 8 * warp)
-    run(std::integral_constant<int, 8>{});
-  else if (width <= 16 * warp)
-    run(std::integral_constant<int, 16>{});
-  else
-    run(std::integral_constant<int, 32>{});
+  constexpr int v = neighbours<T>;
+  const auto fits = [&](const T* p) { return aligned(p, v); };
+  const bool paired = width % v == 0 && fits(x) && fits(dy) && fits(weight) && fits(dx);
+  with_held(width, [&](auto count) {
+    const auto run = [&](auto* kernel) {
+      launch(kernel, LaunchGrid{dim3(static_cast<unsigned>(parts))}, rows, width, (rows + parts - 1) / parts,
+             dy, x, weight, mean, rstd, dx, add_dx, sums);
+    };
+    paired ? run(backward_part<T, v, count>) : run(backward_part<T, 1, count>);
+  });
   if (dweight) sum_parts(width, parts, sums.dy_h, W(1), dweight, add_dweight);
   if (dbias) sum_parts(width, parts, sums.dy, W(1), dbias, add_dbias);
 }
