@@ -65,26 +65,77 @@ void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* w
 
 namespace {
 
+constexpr int tile_rows = 8;     // of a block
+constexpr int rows_at_once = 4;  // of a thread, whose loads are on their way together
+constexpr int64_t least_rows = tile_rows * rows_at_once, most_parts = 256;  // by the sizes alone
+
+// dz = dy slope, written over slope (null: dz is dy), and parts [gridDim.y, width], the sums of dz over the
+// rows of part y. Block (warp, tile_rows): V columns a thread.
+template <int V, class T>
+__global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* slope,
+                             Wide<T>* parts) {
+  using W = Wide<T>;
+  __shared__ W tile[tile_rows][warp * V];
+  const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
+  for (int64_t left = int64_t{blockIdx.x} * warp * V; left < width; left += int64_t{gridDim.x} * warp * V) {
+    const int64_t j = left + threadIdx.x * V;
+    W sum[V] = {};
+    for (int64_t i = blockIdx.y * rows_a_part + threadIdx.y; i < end && j < width;
+         i += tile_rows * rows_at_once) {
+      Pack<T, V> d[rows_at_once], s[rows_at_once];
+#pragma unroll
+      for (int u = 0; u < rows_at_once; ++u) {
+        const int64_t row = i + u * tile_rows;
+        if (row >= end) continue;
+        d[u] = load_pack<V>(dy + row * width + j);
+        if (slope) s[u] = load_pack<V>(slope + row * width + j);
+      }
+#pragma unroll
+      for (int u = 0; u < rows_at_once; ++u) {
+        const int64_t row = i + u * tile_rows;
+        if (row >= end) continue;
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+          if (slope) d[u].at[v] = T(W(d[u].at[v]) * W(s[u].at[v]));
+          sum[v] += W(d[u].at[v]);
+        }
+        if (slope) store_pack<V>(slope + row * width + j, d[u]);
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) tile[threadIdx.y][threadIdx.x * V + v] = sum[v];
+    __syncthreads();
+    if (threadIdx.y == 0 && j < width)
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        for (int r = 1; r < tile_rows; ++r) sum[v] += tile[r][threadIdx.x * V + v];
+        parts[blockIdx.y * width + j + v] = sum[v];
+      }
+    __syncthreads();
+  }
+}
+
 // slope = dy slope (dz), and dbias where wanted, in one pass. Without a slope dz is dy.
 template <class T>
 const T* slopes_and_bias(const LinearSize& size, const T* dy, T* slope, T* dbias, bool add_dbias) {
   using W = Wide<T>;
-  const int64_t width = size.out;
-  if (slope && dbias)
-    column_sums<T>(
-        size.rows, width,
-        [=] __device__(int64_t i, int64_t j) {
-          const T dz = T(W(dy[i * width + j]) * W(slope[i * width + j]));
-          slope[i * width + j] = dz;
-          return W(dz);
-        },
-        W(1), dbias, add_dbias);
-  else if (slope)
+  const int64_t rows = size.rows, width = size.out;
+  if (slope && !dbias)
     map(
-        size.rows * width, slope, false, [] __device__(int64_t, W d, W s) { return d * s; }, dy,
+        rows * width, slope, false, [] __device__(int64_t, W d, W s) { return d * s; }, dy,
         static_cast<const T*>(slope));
-  else if (dbias)
-    sum_of_rows(size.rows, width, dy, W(1), dbias, add_dbias);
+  if (dbias && width > 0) {
+    constexpr int v = 8 / static_cast<int>(sizeof(T));
+    const bool packed = width % v == 0 && aligned(dy, v) && (!slope || aligned(slope, v));
+    const int64_t cut = std::clamp<int64_t>(rows / least_rows, 1, most_parts);
+    const Scratch<W> parts(cut * width);
+    const int64_t packs = width / (packed ? v : 1),
+                  across = std::min<int64_t>((packs + warp - 1) / warp, 65535);
+    launch(packed ? bend_and_sum<v, T> : bend_and_sum<1, T>,
+           LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(cut)), dim3(warp, tile_rows)},
+           rows, width, (rows + cut - 1) / cut, dy, slope, parts.data());
+    sum_parts(width, cut, parts.data(), W(1), dbias, add_dbias);
+  }
   return slope ? slope : dy;
 }
 

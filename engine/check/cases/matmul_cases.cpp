@@ -79,6 +79,7 @@ OpCases matmul_cases() {
       linear_case("no bias", {4, 5}, 3, false, Activation::none),
       linear_case("one row", {5}, 3, true, Activation::gelu),
       linear_case("many rows", {600, 3}, 2, true, Activation::silu),
+      linear_case("many rows, wide", {150, 3}, 132, true, Activation::gelu),
       linear_case("whole panels", {3, 32}, 32, true, Activation::gelu),
       linear_case("relu", {4, 5}, 6, true, Activation::relu),
       linear_case("gelu", {3, 19}, 18, true, Activation::gelu),
