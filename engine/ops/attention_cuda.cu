@@ -45,7 +45,7 @@ template <class T> struct RunningSoftmax {
 
 // Block (image, head, block of queries). y [B, Nq, H d], lse [B, H, Nq] or null.
 template <class T, int depth>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::forward_residents)
     attend(AttentionOperands<T> in, int row_blocks, T* y, Wide<T>* lse) {
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;

@@ -25,7 +25,9 @@ template <class T, int depth> struct Cut {
                                                         : (depth <= 64 ? 4 : 2);
   static constexpr int warps = std::is_same_v<T, bf16> ? (depth <= 32 ? 5 : 4) : sizeof(T) == 4 ? 4 : 2;
   // Blocks that a multiprocessor is to hold at a time, at the least: the compiler keeps to their registers.
+  // The forward kernel, which holds one fragment of scores, fits in 128 registers but for a few bytes.
   static constexpr int residents = std::is_same_v<T, bf16> ? 2 : 1;
+  static constexpr int forward_residents = std::is_same_v<T, bf16> && depth <= 32 ? 3 : residents;
   static constexpr int columns = 8 * blocks;
   // Elements from one row in shared memory to the next: 16 bytes more than a row, so that the eight rows and
   // four columns which a warp reads at once lie in different banks.
