@@ -127,7 +127,7 @@ std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, 
   if (goes_on) trainer.restore(folder);
   if (run_session(trainer, folder, {}, device, goes_on ? "resume" : "start") != Ending::finished)
     return std::nullopt;
-  write_report(path, dataset, device);
+  write_report(path, dataset, device, trainer.best_pass());
   return outcome_of(path);
 }
 

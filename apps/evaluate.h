@@ -58,6 +58,12 @@ struct Judgement {
   double loss = 0;                     // cross entropy, a classifier's
 };
 
+// A pass over all pictures of a split, with what was made of each.
+struct JudgedPass {
+  Evaluation evaluation;
+  std::vector<Judgement> judgements;
+};
+
 struct EvaluateOptions {
   int64_t micro_batch = 32;  // images that go forward at once; 0: the whole batch
   Device device = Device::cpu;

@@ -78,19 +78,26 @@ std::string head_of(const RunRecord& run, const ReportSource* source) {
                      text.empty() ? "" : "<p class=\"lead\">" + escaped(text) + "</p>\n");
 }
 
-// What its best weights make of the validation pictures.
-std::string evaluated(const ReportSource& source, Device device) {
-  if (task_of(source.checkpoint.model.config) == Task::diffuse)
-    return samples_section(source.checkpoint, device);
-  const auto loader =
-      evaluation_loader(source.dataset.validation, Pipeline(source.checkpoint.data.empty_dataset()), 128);
-  std::vector<Judgement> judgements;
-  const Evaluation e =
-      *evaluate(source.checkpoint.model, *loader, {.device = device, .go_on = {}, .judgements = &judgements});
-  return classes_section(e, source.dataset.class_names) +
-         (e.task == Task::segment
-              ? masks_section(source.checkpoint, judgements, source.dataset, most_masks, device)
-              : mistakes_section(judgements, source.dataset, most_mistakes));
+// What its best weights make of the validation pictures, in the parts that the run evaluates them in: the
+// same bits as its own pass.
+JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device) {
+  const TrainConfig config = read_train_config(run.config, (run.path / "config.json").string());
+  const auto loader = evaluation_loader(source.dataset.validation,
+                                        Pipeline(source.checkpoint.data.empty_dataset()), config.batch);
+  JudgedPass pass;
+  pass.evaluation = *evaluate(
+      source.checkpoint.model, *loader,
+      {.micro_batch = config.micro_batch, .device = device, .go_on = {}, .judgements = &pass.judgements});
+  return pass;
+}
+
+std::string evaluated(const RunRecord& run, const ReportSource& source, Device device) {
+  if (run.task == Task::diffuse) return samples_section(source.checkpoint, device);
+  const JudgedPass pass = source.judged ? *source.judged : judge(run, source, device);
+  return classes_section(pass.evaluation, source.dataset.class_names) +
+         (run.task == Task::segment
+              ? masks_section(source.checkpoint, pass.judgements, source.dataset, most_masks, device)
+              : mistakes_section(pass.judgements, source.dataset, most_mistakes));
 }
 
 // Starts, stops, failures and the end; the epochs are in the curves.
@@ -147,7 +154,7 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
   std::string body = head_of(run, source) + figures(figures_of(run));
   if (!missing.empty()) body += "<p class=\"warn\">" + escaped(missing) + "</p>\n";
   body += run.rows.empty() ? "<p class=\"warn\">No epoch is finished yet.</p>\n" : curves({&run, 1});
-  if (source) body += evaluated(*source, device);
+  if (source) body += evaluated(run, *source, device);
   body += config_section(run) + history(run);
   if (source)
     body += footer("Classes and pictures: the validation pictures as " +
@@ -169,14 +176,14 @@ std::string compare_page(std::span<const RunRecord> runs) {
                   curves(runs) + config_differences(runs));
 }
 
-fs::path write_report(const fs::path& run, const Dataset& dataset, Device device) {
+fs::path write_report(const fs::path& run, const Dataset& dataset, Device device, const JudgedPass* judged) {
   const RunRecord record = read_run(run);
   const fs::path path = run / "report.html";
   if (!has_weights(run)) {
     write_file_atomically(path, run_page(record, nullptr, "The run has no weights yet.", device));
     return path;
   }
-  const ReportSource source{read_checkpoint(run, device), dataset};
+  const ReportSource source{read_checkpoint(run, device), dataset, judged};
   write_file_atomically(path, run_page(record, &source, "", device));
   return path;
 }

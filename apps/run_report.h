@@ -16,6 +16,8 @@ namespace tessera {
 struct ReportSource {
   Checkpoint checkpoint;
   Dataset dataset;
+  const JudgedPass* judged =
+      nullptr;  // what its weights make of the validation pictures; null: yet to be found
 };
 
 // Whether the run has weights to read: it has none before its first epoch is over.
@@ -32,7 +34,9 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
 std::string compare_page(std::span<const RunRecord> runs);
 
 // Writes RUN/report.html atomically, from the weights of the run and its data set, and returns its path. A
-// run without weights has a report without what needs them.
-std::filesystem::path write_report(const std::filesystem::path& run, const Dataset& dataset, Device device);
+// run without weights has a report without what needs them. `judged` is what the weights of the best epoch
+// make of the validation pictures, where the run has just found that.
+std::filesystem::path write_report(const std::filesystem::path& run, const Dataset& dataset, Device device,
+                                   const JudgedPass* judged = nullptr);
 
 }  // namespace tessera

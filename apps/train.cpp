@@ -102,7 +102,7 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& datas
                const TrainOptions& options, const char* event) {
   const Ending ending = run_session(trainer, folder, options.stop, options.computing.device, event);
   if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
-  const fs::path page = write_report(folder.path(), dataset, options.computing.device);
+  const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
   say_finished(trainer, config, folder, options);
   say_report(page);
   return ExitCode::done;

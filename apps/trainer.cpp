@@ -237,7 +237,10 @@ std::optional<Evaluation> Trainer::evaluate_now() {
     progress_.show(fmt::format("epoch {}/{}  evaluating, {} images", at_.epoch + 1, epochs(), images));
     return Interrupt::signal() == 0;
   };
-  const auto evaluation = evaluate(model_, *validation_, {config_.micro_batch, device_, go_on});
+  const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
+  std::vector<Judgement> judgements;
+  const auto evaluation =
+      evaluate(model_, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);
   at_.last_score = evaluation->score();
@@ -245,6 +248,8 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {
     at_.best_score = at_.last_score;
     at_.best_epoch = at_.epoch + 1;
+    best_pass_.reset();
+    if (judges) best_pass_ = JudgedPass{*evaluation, std::move(judgements)};
   }
   return evaluation;
 }

@@ -53,6 +53,9 @@ class Trainer {
 
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
+  // The validation pass after the best epoch, for a report; null where it was not in this session, or of a
+  // segmenter and not the last one, for to judge each of its pictures takes time.
+  const JudgedPass* best_pass() const { return best_pass_ ? &*best_pass_ : nullptr; }
   int64_t epochs() const;  // the last one perhaps in part
   int64_t steps_in_epoch() const { return train_.batches(); }
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
@@ -113,6 +116,7 @@ class Trainer {
   StopAfter stop_;
   int64_t session_steps_ = 0;
   double evaluation_seconds_ = 0;
+  std::optional<JudgedPass> best_pass_;
   EpochClock epoch_clock_;
   Clock::time_point began_{}, saved_{};
   Progress progress_;

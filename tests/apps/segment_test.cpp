@@ -63,6 +63,9 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   const std::string html = bytes_of(folder / "run" / "report.html");
   for (const char* part : {">Mean IoU<", "The fewest right pixels", "of the pixels right", "background"})
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  std::filesystem::remove(folder / "run" / "report.html");
+  REQUIRE(tessera_program("report " + run).code == 0);
+  CHECK(bytes_of(folder / "run" / "report.html") == html);
   const std::string pictures = (folder / "pictures.csv").string();
   REQUIRE(tessera_program("eval " + run + " --images-csv " + pictures).code == 0);
   const std::string list = bytes_of(pictures);
