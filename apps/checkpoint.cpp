@@ -64,6 +64,7 @@ DataFacts::DataFacts(const DataConfig& from, const Dataset& dataset)
       normalisation(dataset.normalisation),
       image_size(dataset.image_shape[1]) {
   source.dir.clear();
+  source.token_labels.clear();
 }
 
 Dataset DataFacts::empty_dataset() const {

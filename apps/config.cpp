@@ -150,6 +150,7 @@ DataConfig read_data_config(Fields f) {
   d.cache_mb = f.get("cache_mb", d.cache_mb, Range::between(0, 1 << 20));
   d.train_images = f.get("train_images", d.train_images, at_least_0);
   d.validation_images = f.get("validation_images", d.validation_images, at_least_0);
+  d.token_labels = f.get<std::string>("token_labels", d.token_labels);
   f.done();
   return d;
 }
@@ -163,7 +164,8 @@ Json to_json(const DataConfig& d) {
           {"coarse_labels", d.coarse_labels},
           {"cache_mb", d.cache_mb},
           {"train_images", d.train_images},
-          {"validation_images", d.validation_images}};
+          {"validation_images", d.validation_images},
+          {"token_labels", d.token_labels}};
 }
 
 TrainConfig::TrainConfig() : model({{"preset", "sl-vit"}}) {}

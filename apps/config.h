@@ -25,6 +25,7 @@ struct DataConfig {
   int64_t cache_mb = 256;         // MiB of decoded pictures kept
   int64_t train_images = 0;       // train on so many, drawn by the seed; 0: all
   int64_t validation_images = 0;  // evaluate on so many; 0: all
+  std::string token_labels;       // the folder of a teacher's maps, see data/token_labels.h; empty: none
 };
 
 struct OptimizerConfig {

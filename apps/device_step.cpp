@@ -9,6 +9,7 @@
 #include "engine/ops/correct.h"
 #include "engine/ops/elementwise.h"
 #include "engine/optim/clip.h"
+#include "models/parts/token_labels.h"
 
 namespace tessera {
 
@@ -73,7 +74,9 @@ void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
 
 void DeviceStep::take(const StepBatch& batch, Pass& pass) {
   const Tensor &images = batch.images, &labels = batch.targets;
-  const bool mixed = batch.other_labels.defined() || soft_.defined();
+  const bool mixed = batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
+  TokenTargets of_teacher;
+  if (batch.token_maps.defined()) of_teacher = model_.token_targets(batch.token_maps, batch.token_views);
   const bool same = images_.defined() && images.shape() == images_.shape() &&
                     labels.shape() == labels_.shape() && labels.dtype() == labels_.dtype() &&
                     mixed == soft_.defined();
@@ -83,12 +86,19 @@ void DeviceStep::take(const StepBatch& batch, Pass& pass) {
     images_ = Tensor::empty(images.shape(), images.dtype(), device_);
     labels_ = Tensor::empty(labels.shape(), labels.dtype(), device_);
     if (mixed) soft_ = Tensor::empty({labels.dim(0), model_.num_classes()}, images.dtype(), device_);
+    if (of_teacher.patches.defined())
+      patches_ = Tensor::empty(of_teacher.patches.shape(), images.dtype(), device_);
     drawn_.clear();
     loss_ = Tensor();
   }
   images_.copy_from(images);
   labels_.copy_from(labels);
-  if (mixed) soft_.copy_from(soft_targets(batch, soft_.shape()).to(soft_.dtype()));
+  if (patches_.defined()) {
+    soft_.copy_from(of_teacher.images.to(soft_.dtype()));
+    patches_.copy_from(of_teacher.patches.to(patches_.dtype()));
+  } else if (mixed) {
+    soft_.copy_from(soft_targets(batch, soft_.shape()).to(soft_.dtype()));
+  }
   draw(batch, pass);
 }
 
@@ -110,6 +120,7 @@ void DeviceStep::compute(Pass& pass) {
   TensorMap inputs = drawn_;
   inputs["input"] = own(images_);
   inputs["target"] = soft_.defined() ? own(soft_) : labels_;
+  if (patches_.defined()) inputs["aux_target"] = own(patches_);
   Tape tape;
   const auto [loss, logits] =
       model.training_loss(inputs, {.smoothing = options_.smoothing, .rows = images_.dim(0)}, pass);

@@ -47,8 +47,9 @@ class DeviceStep {
   StepOptions options_;
   Device device_;
   Tensor images_, labels_;
-  Tensor soft_;      // [B, K], the targets from the first mixed batch on: lam is another each time
-  TensorMap drawn_;  // by the model on the host
+  Tensor soft_;  // [B, K], the targets from the first mixed batch on: lam is another each time; a teacher's
+  Tensor patches_;                // [B, N, K], then, of the tokens
+  TensorMap drawn_;               // by the model on the host
   Tensor loss_, correct_, norm_;  // [1] of the model's type; [1] i64; [3] f64, see clip_on_device
   bool counts_ = false;           // whether the model gives logits of classes
   int64_t steps_ = 0;             // of this shape

@@ -13,6 +13,7 @@
 #include "engine/optim/adamw.h"
 #include "engine/optim/clip.h"
 #include "engine/optim/sgd.h"
+#include "models/parts/token_labels.h"
 
 namespace tessera {
 
@@ -39,8 +40,15 @@ std::string largest_gradient(const Parameters& parameters) {
 }
 
 // Images first .. first + count - 1 and their targets, as Model::training_loss takes them.
-TensorMap rows_of(const StepBatch& batch, int64_t first, int64_t count) {
+TensorMap rows_of(const Model& model, const StepBatch& batch, int64_t first, int64_t count) {
   TensorMap inputs{{"input", batch.images.rows(first, count)}, {"target", batch.targets.rows(first, count)}};
+  if (batch.token_maps.defined()) {
+    const auto [images, patches] =
+        model.token_targets(batch.token_maps.rows(first, count), batch.token_views.rows(first, count));
+    const auto alike = [&](const Tensor& x) { return x.to(batch.images.dtype()).to(batch.images.device()); };
+    inputs["target"] = alike(images);
+    inputs["aux_target"] = alike(patches);
+  }
   if (batch.other_labels.defined()) {
     inputs["target_b"] = batch.other_labels.rows(first, count);
     inputs["lam"] = Tensor::from({batch.lam}, {}, DType::f64);
@@ -75,12 +83,17 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
 TrainStep::~TrainStep() = default;
 
 StepBatch StepBatch::to(Device device) const {
-  return {images.to(device), targets.to(device), other_labels.defined() ? other_labels.to(device) : Tensor(),
-          lam};
+  StepBatch there = *this;
+  for (Tensor* tensor : {&there.images, &there.targets, &there.other_labels})
+    if (tensor->defined()) *tensor = tensor->to(device);
+  return there;
 }
 
 StepBatch StepBatch::clone() const {
-  return {images.clone(), targets.clone(), other_labels.defined() ? other_labels.clone() : Tensor(), lam};
+  StepBatch copy = *this;
+  for (Tensor* tensor : {&copy.images, &copy.targets, &copy.other_labels})
+    if (tensor->defined()) *tensor = tensor->clone();
+  return copy;
 }
 
 StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
@@ -153,13 +166,14 @@ StepResult TrainStep::gradients(const StepBatch& batch, Pass& pass, NumberWatch*
   model_.parameters.zero_grad();
   for (int64_t first = 0; first < rows && std::isfinite(result.loss); first += micro) {
     const int64_t count = std::min(micro, rows - first);
-    const TensorMap inputs = rows_of(batch, first, count);
+    const TensorMap inputs = rows_of(model_, batch, first, count);
     Tape tape;
     const auto [loss, logits] =
         model_.training_loss(inputs, {.smoothing = options_.smoothing, .rows = rows}, pass);
     result.loss += loss.item();
     if (logits.rank() == 2)
-      result.correct += static_cast<int64_t>(count_correct(logits.detach(), inputs.at("target")).item());
+      result.correct +=
+          static_cast<int64_t>(count_correct(logits.detach(), batch.targets.rows(first, count)).item());
     if (!std::isfinite(result.loss)) break;
     if (watch) watch->follow(tape, loss);
     tape.backward(loss);

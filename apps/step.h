@@ -37,10 +37,11 @@ inline constexpr double largest_gradient_norm = 1e18;
 
 // What a step learns from.
 struct StepBatch {
-  Tensor images;          // [B, C, H, W]
-  Tensor targets;         // the labels, i64 [B], or a segmenter's masks
-  Tensor other_labels{};  // of the pictures mixed in, i64 [B]; undefined: none are
-  double lam = 1;         // the share of `targets` where there are
+  Tensor images;                       // [B, C, H, W]
+  Tensor targets;                      // the labels, i64 [B], or a segmenter's masks
+  Tensor other_labels{};               // of the pictures mixed in, i64 [B]; undefined: none are
+  double lam = 1;                      // the share of `targets` where there are
+  Tensor token_maps{}, token_views{};  // a teacher's, on the CPU (see Model::token_targets); undefined: none
 
   StepBatch to(Device device) const;
   StepBatch clone() const;

@@ -120,7 +120,7 @@ ExitCode start(const TrainOptions& options) {
   check_find_lr(options);
   TrainConfig config = train_config_of(options);
   check_dataset_is_named(config);
-  for (std::string* path : {&config.data.dir, &config.init.weights})
+  for (std::string* path : {&config.data.dir, &config.data.token_labels, &config.init.weights})
     if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   const std::string name = base_name(options, config) + (options.find_lr ? "-find-lr" : "");
   const fs::path out = options.given("--out") ? fs::path(options.out) : free_folder(fs::path("runs") / name);
@@ -186,6 +186,12 @@ void add_train(CLI::App& app) {
       "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
   command.footer(
       command.get_footer() + "\n" + recipes +
+      "\n\nlvvit-s and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
+      "by\n"
+      "  --set data.token_labels=DIR"
+      "\nfor CLASS/NAME.JPEG DIR/CLASS/NAME.safetensors, with \"token_labels\" [2, T, h, w]: the T largest "
+      "logits at "
+      "each\nplace, and their classes."
       "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after one "
       "leaves\nat once. A step whose loss or gradient is not finite changes nothing; three in a row end the "
       "run.");

@@ -16,13 +16,23 @@ namespace {
 constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
 constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
 
-LoaderOptions loader_options(const TrainConfig& config) {
+// The maps of the config's folder, or null.
+std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, const Dataset& dataset,
+                                                   const Model& model) {
+  if (config.token_labels.empty()) return nullptr;
+  check(model.token_targets != nullptr, "train: data.token_labels is for a model that is trained by token ",
+        "labelling, lvvit-s or sp-vit-s say; its patches are classified too (\"dense\": true)");
+  return std::make_shared<TokenLabels>(config.token_labels, dataset);
+}
+
+LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model) {
   LoaderOptions options;
   options.sampler = {.batch = config.batch,
                      .passes = config.passes,
                      .repetitions = config.repetitions,
                      .multiple = config.epoch_multiple};
   options.mix = config.augment.mix;
+  options.token_labels = token_labels_of(config.data, dataset, model);
   options.seed = static_cast<uint64_t>(config.seed);
   return options;
 }
@@ -90,7 +100,8 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       step_(model_, *optimizer_,
             {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
              average_ ? &*average_ : nullptr}),
-      train_(dataset.train, Pipeline::training(dataset, config.augment), loader_options(config)),
+      train_(dataset.train, Pipeline::training(dataset, config.augment),
+             loader_options(config, dataset, model_)),
       validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
@@ -144,7 +155,8 @@ bool Trainer::train_epoch(RunFolder& folder) {
 }
 
 StepBatch Trainer::step_batch(const Batch& batch) const {
-  return {batch.images, targets_of(batch, task_), batch.other_labels, batch.lam};
+  return {batch.images, targets_of(batch, task_), batch.other_labels,
+          batch.lam,    batch.token_maps,         batch.token_views};
 }
 
 void Trainer::start_step(const Batch& batch) {

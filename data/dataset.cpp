@@ -42,8 +42,27 @@ MaskedSplit::MaskedSplit(int height, int width, std::vector<uint8_t> pixels, std
     : StoredSplit(height, width, 3, std::move(pixels), labels, origin),
       masks_(height, width, 1, std::move(masks), labels, origin + ", masks") {}
 
+namespace {
+
+// The innermost folder that holds all of the files.
+std::filesystem::path common_folder(const std::vector<FileSplit::Item>& items) {
+  if (items.empty()) return {};
+  std::filesystem::path common = items.front().path.parent_path();
+  for (const auto& [path, label] : items) {
+    const auto [end, other] = std::mismatch(common.begin(), common.end(), path.begin(), path.end());
+    if (end == common.end()) continue;
+    std::filesystem::path shared;
+    for (auto part = common.begin(); part != end; ++part) shared /= *part;
+    common = shared;
+  }
+  return common;
+}
+
+}  // namespace
+
 FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes)
     : items_(std::move(items)),
+      folder_(common_folder(items_)),
       image_size_(image_size),
       image_bytes_(static_cast<size_t>(image_size) * static_cast<size_t>(image_size) * 3),
       cache_(items_.size()) {
@@ -53,6 +72,10 @@ FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes
 
 FileSplit::~FileSplit() {
   for (const auto& kept : cache_) delete[] kept.load();
+}
+
+std::string FileSplit::name(int64_t i) const {
+  return items_[static_cast<size_t>(i)].path.lexically_relative(folder_).replace_extension().string();
 }
 
 void FileSplit::image(int64_t i, Image& out) const {

@@ -29,6 +29,9 @@ class Split {
   virtual void original(int64_t i, Image& out) const { image(i, out); }
   // Where picture i comes from, for messages: its path, or a file and a record number.
   virtual std::string source(int64_t i) const = 0;
+  // What picture i is called in what lies beside the split, whatever part of it is used: its file's path from
+  // the folder that holds all of the split's, without extension; or its number.
+  virtual std::string name(int64_t i) const { return std::to_string(i); }
   // Whether the pictures have a class for each pixel, for segmentation.
   virtual bool has_masks() const { return false; }
   // Writes the mask of picture i into `out`, of the picture's size: the pixel's class + 1 in all three
@@ -52,6 +55,7 @@ struct Dataset {
   Normalisation normalisation = imagenet_normalisation;
   std::shared_ptr<const Split> train, validation;
   std::vector<std::string> notes;  // what a reader should know: how it was split, what was left out
+  int64_t classes_of_whole = 0;    // of the data set that this one is the first classes of; 0: of none
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
@@ -118,11 +122,13 @@ class FileSplit : public Split {
     out = load_image(items_[static_cast<size_t>(i)].path);
   }
   std::string source(int64_t i) const override { return items_[static_cast<size_t>(i)].path.string(); }
+  std::string name(int64_t i) const override;
 
  private:
   void keep(int64_t i, const Image& image) const;
 
   std::vector<Item> items_;
+  std::filesystem::path folder_;  // the innermost that holds all of them
   int image_size_;
   size_t image_bytes_;
   mutable std::vector<std::atomic<uint8_t*>> cache_;  // [size]; null where not decoded yet

@@ -169,6 +169,7 @@ Dataset open_imagenet(const fs::path& dir, const DatasetOptions& options, int64_
   dataset.class_names = class_names(place);
   const int size = options.image_size == 0 ? usual_size : options.image_size;
   dataset.image_shape = {3, size, size};
+  if (!place.all) dataset.classes_of_whole = 1000;
   if (place.all && dataset.classes() != 1000)
     dataset.notes.push_back("holds " + std::to_string(dataset.classes()) + " of the 1000 classes");
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);

@@ -32,8 +32,8 @@ class Stopwatch {
 }  // namespace
 
 struct Loader::Slot {
-  Tensor images, labels, masks;  // room for a full batch
-  Batch batch;                   // their first rows
+  Tensor images, labels, masks, token_maps, token_views;  // room for a full batch
+  Batch batch;                                            // their first rows
   std::atomic<int64_t> pieces_left = 0;
   std::mutex failing;
   std::exception_ptr error;  // of the lowest piece that failed
@@ -41,20 +41,26 @@ struct Loader::Slot {
 
   void release() {
     batch.images = batch.labels = batch.masks = batch.other_labels = Tensor();
+    batch.token_maps = batch.token_views = Tensor();
     batch.lam = 1;
   }
 
-  // A tensor that the caller still holds is left to him.
-  void make_room(int64_t count, int64_t full, const Shape& image_shape, bool with_masks) {
+  // The first `count` rows of `tensor`, which has room for a full batch. One that the caller still holds is
+  // left to him.
+  static Tensor rows_of(Tensor& tensor, int64_t count, const Shape& full, DType dtype) {
+    if (!tensor.defined() || tensor.shared()) tensor = Tensor::empty(full, dtype);
+    return tensor.rows(0, count);
+  }
+
+  void make_room(int64_t count, int64_t full, const Shape& image_shape, bool with_masks,
+                 const TokenLabels* token_labels) {
     release();
-    if (!images.defined() || images.shared()) images = Tensor::empty(image_shape.inserted(0, full));
-    if (!labels.defined() || labels.shared()) labels = Tensor::empty({full}, DType::i64);
-    batch.images = images.rows(0, count);
-    batch.labels = labels.rows(0, count);
-    if (with_masks) {
-      if (!masks.defined() || masks.shared())
-        masks = Tensor::empty({full, image_shape[1], image_shape[2]}, DType::i64);
-      batch.masks = masks.rows(0, count);
+    batch.images = rows_of(images, count, image_shape.inserted(0, full), DType::f32);
+    batch.labels = rows_of(labels, count, {full}, DType::i64);
+    if (with_masks) batch.masks = rows_of(masks, count, {full, image_shape[1], image_shape[2]}, DType::i64);
+    if (token_labels) {
+      batch.token_maps = rows_of(token_maps, count, token_labels->shape().inserted(0, full), DType::f32);
+      batch.token_views = rows_of(token_views, count, {full, 6}, DType::f64);
     }
     error = nullptr;
     failed_piece = -1;
@@ -73,6 +79,7 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
       pipeline_(std::move(pipeline)),
       sampler_(split_->size(), options.sampler, options.seed),
       mix_(options.mix),
+      token_labels_(options.token_labels),
       seed_(options.seed),
       pieces_per_batch_((sampler_.batch() + images_per_piece - 1) / images_per_piece),
       step_(sampler_.batches()),
@@ -80,6 +87,11 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
   check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
   check(!mix_.any() || !split_->has_masks(),
         "loader: pictures with masks are not mixed; leave mixup and cutmix off");
+  check(!mix_.any() || !token_labels_,
+        "loader: pictures with token labels are not mixed; leave mixup and cutmix off");
+  check(!token_labels_ || pipeline_.takes_originals(),
+        "loader: token labels are of a whole picture, and of one ",
+        "that is fitted the margins are gone; give augment.resized_crop");
   for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>());
 }
 
@@ -106,7 +118,7 @@ void Loader::open(int64_t step) {
   if (step >= batches()) return;
   Slot& to = slot(step);
   const int64_t first = step * sampler_.batch(), count = std::min(sampler_.batch(), images() - first);
-  to.make_room(count, sampler_.batch(), pipeline_.image_shape(), split_->has_masks());
+  to.make_room(count, sampler_.batch(), pipeline_.image_shape(), split_->has_masks(), token_labels_.get());
   to.batch.indices.assign(order_.begin() + first, order_.begin() + first + count);
   to.pieces_left = pieces_per_batch_;
   open_pieces_ = (step + 1) * pieces_per_batch_;
@@ -146,6 +158,8 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
     else
       split_->image(index, image);
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
+    if (token_labels_)
+      label_tokens(slot.batch, i, pipeline_.map_of(of_picture, image.height, image.width), image);
     pipeline_(image, of_picture, slot.batch.images.data<float>() + i * floats);
     if (slot.batch.masks.defined()) {
       split_->mask(index, image);
@@ -153,6 +167,18 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
     }
     slot.batch.labels.data<int64_t>()[i] = split_->label(index);
   }
+}
+
+// Of picture i of the batch, whose pixels `map` takes out of those of `whole`.
+void Loader::label_tokens(const Batch& batch, int64_t i, const Affine& map, const Image& whole) const {
+  token_labels_->read(batch.indices[static_cast<size_t>(i)],
+                      batch.token_maps.data<float>() + i * token_labels_->shape().elements());
+  const auto down = static_cast<double>(pipeline_.image_shape()[1]),
+             across = static_cast<double>(pipeline_.image_shape()[2]);
+  const std::array<double, 6> view{map.a * across / whole.width, map.b * down / whole.width,
+                                   map.c / whole.width,          map.d * across / whole.height,
+                                   map.e * down / whole.height,  map.f / whole.height};
+  std::copy(view.begin(), view.end(), batch.token_views.data<double>() + 6 * i);
 }
 
 void Loader::call_workers() {

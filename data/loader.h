@@ -11,22 +11,27 @@
 #include "data/dataset.h"
 #include "data/mix.h"
 #include "data/sampler.h"
+#include "data/token_labels.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {
 
 struct Batch {
-  Tensor images;                 // [B, 3, H, W] f32
-  Tensor labels;                 // [B] i64
-  Tensor masks;                  // [B, H, W] i64, of a split that has them; Pipeline::none: of no class
-  Tensor other_labels;           // [B] i64, of the pictures mixed in; undefined: the batch is not mixed
-  double lam = 1;                // the share of `labels` in a mixed batch, `other_labels` having the rest
+  Tensor images;        // [B, 3, H, W] f32
+  Tensor labels;        // [B] i64
+  Tensor masks;         // [B, H, W] i64, of a split that has them; Pipeline::none: of no class
+  Tensor other_labels;  // [B] i64, of the pictures mixed in; undefined: the batch is not mixed
+  double lam = 1;       // the share of `labels` in a mixed batch, `other_labels` having the rest
+  Tensor token_maps;    // [B, 2, T, h, w] f32, where there are TokenLabels: of the whole pictures
+  Tensor token_views;   // [B, 6] f64, then too: where the batch's pictures lie in those. The point
+                        // (x, y), in fractions of width and height, is (a x + b y + c, d x + e y + f)
   std::vector<int64_t> indices;  // of the pictures in their split. [B]
 };
 
 struct LoaderOptions {
   SamplerOptions sampler;
   MixOptions mix{};
+  std::shared_ptr<const TokenLabels> token_labels{};  // of the split's pictures; null: none
   uint64_t seed = 0;
   int depth = 3;  // batches in memory: the one in use and those made ahead
 };
@@ -66,6 +71,7 @@ class Loader {
   int64_t claim(int64_t limit);  // the lowest open piece below `limit`, or -1
   void make(int64_t piece) const;
   void fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const;
+  void label_tokens(const Batch& batch, int64_t i, const Affine& map, const Image& whole) const;
   void finish(int64_t step);  // until the batch is made
   void mix(Batch& batch, int64_t step);
   void call_workers();
@@ -76,6 +82,7 @@ class Loader {
   Pipeline pipeline_;
   Sampler sampler_;
   MixOptions mix_;
+  std::shared_ptr<const TokenLabels> token_labels_;
   Tensor mixed_images_, mixed_labels_;  // room for a full batch
   uint64_t seed_;
   int64_t pieces_per_batch_;

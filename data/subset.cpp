@@ -20,6 +20,7 @@ class Subset : public Split {
   void image(int64_t i, Image& out) const override { whole_->image(at(i), out); }
   void original(int64_t i, Image& out) const override { whole_->original(at(i), out); }
   std::string source(int64_t i) const override { return whole_->source(at(i)); }
+  std::string name(int64_t i) const override { return whole_->name(at(i)); }
   bool has_masks() const override { return whole_->has_masks(); }
   void mask(int64_t i, Image& out) const override { whole_->mask(at(i), out); }
 

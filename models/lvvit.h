@@ -34,6 +34,10 @@ struct LvVit {
   // in evaluation the whole model's eval_logits too. Of another logits and cross entropy.
   TensorMap evaluate(const TensorMap& inputs, Pass& pass) const;
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
+  // See Model::token_targets.
+  TokenTargets token_targets(const Tensor& maps, const Tensor& views) const {
+    return tessera::token_targets(maps, views, grid, num_classes);
+  }
 
   // Three convolutions at half the image's size, then patches of P/2 x P/2. Given directions, SPT's shifted
   // copies of the image go in beside it.

@@ -58,6 +58,11 @@ template <class Net> void make(Model& model, const Scope& scope) {
     model.sample = [net](const Tensor& labels, const SampleOptions& options, Pass& pass) {
       return net->sample(labels, options, pass);
     };
+  if constexpr (requires(const Tensor& maps, const Tensor& views) { net->token_targets(maps, views); })
+    if (net->is_dense)
+      model.token_targets = [net](const Tensor& maps, const Tensor& views) {
+        return net->token_targets(maps, views);
+      };
 }
 
 const std::map<std::string, Maker>& makers() {

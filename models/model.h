@@ -14,6 +14,7 @@
 namespace tessera {
 
 struct SampleOptions;  // models/diffusion.h
+struct TokenTargets;   // models/parts/token_labels.h
 using TensorMap = std::map<std::string, Tensor>;
 
 // The tensor of that name; fails, naming it, where there is none.
@@ -52,6 +53,10 @@ struct Model {
   // Nothing is recorded. Null for all others, which tells them apart: a diffusion model's logits are what it
   // answers at time 0 for class 0, [B, C or 2 C, H, W], there to be counted and timed, not to be read.
   std::function<Tensor(const Tensor& labels, const SampleOptions& options, Pass& pass)> sample;
+  // Of a model that is trained by token labelling: "target" and "aux_target" of training_loss from a
+  // teacher's maps [B, 2, T, h, w] and views [B, 6] of them, as models/parts/token_labels.h has them. Null
+  // for all others.
+  std::function<TokenTargets(const Tensor& maps, const Tensor& views)> token_targets;
 
   int64_t image_size() const;
   int64_t in_channels() const;

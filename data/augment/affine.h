@@ -17,6 +17,13 @@ struct Affine {
   double d = 0, e = 1, f = 0;
 };
 
+// What `first` did and then `second`: where the pixels of the last picture come from in the one before both.
+constexpr Affine chained(const Affine& first, const Affine& second) {
+  const auto& [a, b, c, d, e, f] = first;
+  return {a * second.a + b * second.d, a * second.b + b * second.e, a * second.c + b * second.f + c,
+          d * second.a + e * second.d, d * second.b + e * second.e, d * second.c + e * second.f + f};
+}
+
 // The picture seen through `map`, of the same size, in place; `fill` where the source lies outside. Bit for
 // bit Pillow's Image.transform of 8.0 to 9.4: nearest in 16.16 fixed point where there is shear or rotation,
 // the cubic with slope -1 (not the -1/2 of a resize), results truncated.

@@ -6,7 +6,6 @@
 #include "data/augment/autoaugment.h"
 #include "data/augment/crop.h"
 #include "data/augment/flip.h"
-#include "data/augment/resized_crop.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -27,11 +26,12 @@ Pipeline::Pipeline(const Dataset& dataset)
 
 Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& options) {
   check(options.crop_padding >= 0, "augment: crop padding ", options.crop_padding, " is negative");
+  const int height = static_cast<int>(dataset.image_shape[1]),
+            width = static_cast<int>(dataset.image_shape[2]);
   Pipeline pipeline(dataset);
   if (options.resized_crop) {
-    const int height = static_cast<int>(dataset.image_shape[1]),
-              width = static_cast<int>(dataset.image_shape[2]);
-    pipeline.then(PixelOp(ResizedCrop{*options.resized_crop, height, width}));
+    pipeline.resized_crop_ = ResizedCrop{*options.resized_crop, height, width};
+    pipeline.then(PixelOp(*pipeline.resized_crop_));
     pipeline.takes_originals_ = true;
   }
   if (options.flip) pipeline.then_drawn(RandomFlip{});
@@ -51,6 +51,21 @@ Pipeline& Pipeline::then(PixelOp op) {
 Pipeline& Pipeline::then(FloatOp op) {
   float_ops_.push_back(std::move(op));
   return *this;
+}
+
+Affine Pipeline::map_of(Random random, int height, int width) const {
+  Affine map;
+  if (resized_crop_) {
+    const PixelBox box = draw_resized_crop(resized_crop_->options, height, width, random);
+    map = {.a = static_cast<double>(box.right - box.left) / resized_crop_->width,
+           .c = static_cast<double>(box.left),
+           .e = static_cast<double>(box.bottom - box.top) / resized_crop_->height,
+           .f = static_cast<double>(box.top)};
+  }
+  std::vector<Change> changes;
+  draw(random, changes);
+  for (const Change& change : changes) map = chained(map, change.map);
+  return map;
 }
 
 void Pipeline::run_pixel_ops(Image& image, Random& random, Layer layer) const {

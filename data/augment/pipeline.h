@@ -49,6 +49,8 @@ class Pipeline {
   // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
   // picture that reaches the second stage has another size.
   void operator()(Image& image, Random random, float* to) const;
+  // Where the pixels come from that they make of a picture of this size under the same `random`.
+  Affine map_of(Random random, int height, int width) const;
   // The classes of a mask (see Split::mask) after the first stage, [H, W], `none` for pixels of no class:
   // moved as the picture was under the same `random`.
   void mask(Image& mask, Random random, int64_t* to) const;
@@ -74,6 +76,7 @@ class Pipeline {
  private:
   Shape image_shape_;
   bool takes_originals_ = false;
+  std::optional<ResizedCrop> resized_crop_;  // the first of pixel_ops_, where there is one
   std::vector<PixelOp> pixel_ops_;
   std::vector<DrawOp> draws_;  // of those of pixel_ops_ that have one
   int most_changes_ = 0;

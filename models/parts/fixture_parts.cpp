@@ -106,8 +106,9 @@ void build_token_targets(Fields& fields, Part& part) {
     const std::vector<double> crop = entry(inputs, "crop").values();
     check(crop.size() == 4, "part: crop has ", crop.size(), " numbers, top, left, bottom, right are wanted");
     const TokenTargets targets =
-        token_targets(entry(inputs, "values"), entry(inputs, "indices"), {crop[0], crop[1], crop[2], crop[3]},
-                      grid, classes, smoothing);
+        token_targets(entry(inputs, "values"), entry(inputs, "indices"),
+                      View{.a = crop[3] - crop[1], .c = crop[1], .e = crop[2] - crop[0], .f = crop[0]}, grid,
+                      classes, smoothing);
     return {{"target", targets.images}, {"aux_target", targets.patches}};
   };
 }

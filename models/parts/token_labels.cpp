@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/core/parallel.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
-#include "engine/ops/softmax.h"
 #include "engine/ops/take.h"
 
 namespace tessera {
@@ -30,45 +30,105 @@ Tensor one_hot(const Tensor& labels, const Tensor& logits) {
 
 Tensor mixed(const Tensor& a, const Tensor& b, double lam) { return add(scale(a, lam), scale(b, 1 - lam)); }
 
-// Row k: the share of each of `size` entries in cell k, of `cells` between the fractions start and stop.
-std::vector<std::vector<double>> shares(double start, double stop, int64_t size, int64_t cells) {
-  const double first = start * static_cast<double>(size) - 0.5;
-  const double length = std::max(stop * static_cast<double>(size) - 0.5 - first, 1.0);
-  const double cell_length = length / static_cast<double>(cells);
-  const auto samples = static_cast<int64_t>(std::ceil(cell_length));
-  std::vector<std::vector<double>> rows(static_cast<size_t>(cells),
-                                        std::vector<double>(static_cast<size_t>(size), 0.0));
-  for (size_t cell = 0; cell < rows.size(); ++cell)
-    for (int64_t s = 0; s < samples; ++s) {
-      const double part = (static_cast<double>(s) + 0.5) / static_cast<double>(samples);
-      const double at = std::clamp(first + cell_length * (static_cast<double>(cell) + part), 0.0,
-                                   static_cast<double>(size - 1));
-      const auto low = static_cast<size_t>(at), high = std::min(low + 1, static_cast<size_t>(size - 1));
-      const double rest = at - static_cast<double>(low), one = 1 / static_cast<double>(samples);
-      rows[cell][low] += (1 - rest) * one;
-      rows[cell][high] += rest * one;
-    }
-  return rows;
-}
+// A teacher's map: its logits and their classes. [T, h, w]
+struct ScoreMap {
+  std::vector<double> scores;
+  std::vector<int64_t> classes;
+  int64_t h, w;
+};
 
-// The map read inside the crop, [grid, K].
-Tensor read_scores(const Tensor& values, const Tensor& indices, const std::array<double, 4>& crop, Grid grid,
-                   int64_t classes) {
-  const int64_t h = values.dim(1), w = values.dim(2);
-  const auto rows = shares(crop[0], crop[2], h, grid.height),
-             columns = shares(crop[1], crop[3], w, grid.width);
-  const std::vector<double> score = values.values();
-  const std::vector<int64_t> of = indices.integers();
-  std::vector<double> cells(static_cast<size_t>(grid.height * grid.width * classes), 0.0);
-  for (int64_t i = 0; i < values.elements(); ++i) {
-    const auto y = static_cast<size_t>(i / w % h), x = static_cast<size_t>(i % w);
-    for (size_t a = 0; a < rows.size(); ++a)
-      for (size_t b = 0; b < columns.size(); ++b)
-        cells[(a * columns.size() + b) * static_cast<size_t>(classes) +
-              static_cast<size_t>(of[static_cast<size_t>(i)])] +=
-            rows[a][y] * columns[b][x] * score[static_cast<size_t>(i)];
+// A map is read in each cell of a grid over a view; one reader is used for many cells in turn.
+class CellReader {
+ public:
+  CellReader(const ScoreMap& map, const View& view, Grid grid, int64_t classes)
+      : map_(map), view_(at_least_one_place(map, view)), grid_(grid), sums_(static_cast<size_t>(classes)) {
+    const auto count = [](double length, int64_t cells) {
+      return static_cast<int64_t>(std::ceil(length / static_cast<double>(cells)));
+    };
+    columns_ = count(length(view_.a, view_.d), grid.width);
+    rows_ = count(length(view_.b, view_.e), grid.height);
   }
-  return Tensor::from(cells, {grid.height * grid.width, classes}, DType::f64);
+
+  // The softmax over the classes of the cell's mean scores, into to[0 .. K).
+  template <class T> void softmax_at(int64_t row, int64_t column, double smoothing, T* to) {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    seen_.clear();
+    for (int64_t s = 0; s < rows_; ++s)
+      for (int64_t t = 0; t < columns_; ++t)
+        sample(middle(column, t, columns_, grid_.width), middle(row, s, rows_, grid_.height));
+    std::sort(seen_.begin(), seen_.end());
+    seen_.erase(std::unique(seen_.begin(), seen_.end()), seen_.end());
+    const double even = smoothing / static_cast<double>(sums_.size());
+    const double most = *std::max_element(sums_.begin(), sums_.end());
+    const size_t others = sums_.size() - seen_.size();
+    const double unseen = others > 0 ? std::exp(-most) : 0;
+    double sum = unseen * static_cast<double>(others);
+    for (const size_t k : seen_) sum += sums_[k] = std::exp(sums_[k] - most);
+    std::fill(to, to + sums_.size(), static_cast<T>((1 - smoothing) * unseen / sum + even));
+    for (const size_t k : seen_) to[k] = static_cast<T>((1 - smoothing) * sums_[k] / sum + even);
+  }
+
+ private:
+  double length(double along_width, double along_height) const {
+    return std::hypot(along_width * static_cast<double>(map_.w), along_height * static_cast<double>(map_.h));
+  }
+
+  // RoIAlign takes a region for one place of the map at least.
+  static View at_least_one_place(const ScoreMap& map, View view) {
+    const auto w = static_cast<double>(map.w), h = static_cast<double>(map.h);
+    const double width = std::hypot(view.a * w, view.d * h), height = std::hypot(view.b * w, view.e * h);
+    check(width > 0 && height > 0, "token targets: a view without area");
+    const double across = std::max(1.0, 1 / width), down = std::max(1.0, 1 / height);
+    return {view.a * across, view.b * down, view.c, view.d * across, view.e * down, view.f};
+  }
+
+  // The fraction of the view at which sample i of `samples` in one of its cells lies.
+  static double middle(int64_t cell, int64_t i, int64_t samples, int64_t cells) {
+    const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(samples);
+    return (static_cast<double>(cell) + part) / static_cast<double>(cells);
+  }
+
+  // Adds the scores at a point of the view, bilinear between the map's places, by the share of a sample.
+  void sample(double x, double y) {
+    const auto last = [](int64_t n) { return static_cast<double>(n - 1); };
+    const double share = 1 / static_cast<double>(rows_ * columns_);
+    const double u = std::clamp((view_.a * x + view_.b * y + view_.c) * static_cast<double>(map_.w) - 0.5,
+                                0.0, last(map_.w)),
+                 v = std::clamp((view_.d * x + view_.e * y + view_.f) * static_cast<double>(map_.h) - 0.5,
+                                0.0, last(map_.h));
+    const auto left = static_cast<int64_t>(u), top = static_cast<int64_t>(v);
+    const double right_share = u - static_cast<double>(left), bottom_share = v - static_cast<double>(top);
+    add(top, left, share * (1 - bottom_share) * (1 - right_share));
+    add(top, std::min(left + 1, map_.w - 1), share * (1 - bottom_share) * right_share);
+    add(std::min(top + 1, map_.h - 1), left, share * bottom_share * (1 - right_share));
+    add(std::min(top + 1, map_.h - 1), std::min(left + 1, map_.w - 1), share * bottom_share * right_share);
+  }
+
+  void add(int64_t row, int64_t column, double weight) {
+    const auto places = static_cast<size_t>(map_.h * map_.w);
+    for (auto at = static_cast<size_t>(row * map_.w + column); at < map_.scores.size(); at += places) {
+      const auto k = static_cast<size_t>(map_.classes[at]);
+      sums_[k] += weight * map_.scores[at];
+      seen_.push_back(k);
+    }
+  }
+
+  const ScoreMap& map_;
+  View view_;
+  Grid grid_;
+  int64_t rows_, columns_;    // samples in a cell
+  std::vector<double> sums_;  // [K]
+  std::vector<size_t> seen_;  // classes that the cell has scores of
+};
+
+// The image's target, [K], and the patches', [N, K].
+template <class T>
+void write_targets(const ScoreMap& map, const View& view, Grid grid, int64_t classes, double smoothing,
+                   T* image, T* patches) {
+  CellReader(map, view, {1, 1}, classes).softmax_at(0, 0, smoothing, image);
+  CellReader cells(map, view, grid, classes);
+  for (int64_t i = 0; i < grid.height * grid.width; ++i)
+    cells.softmax_at(i / grid.width, i % grid.width, smoothing, patches + i * classes);
 }
 
 void check_map(const Tensor& values, const Tensor& indices, int64_t classes) {
@@ -145,15 +205,37 @@ Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTarg
              scale(cross_entropy_soft(aux, targets.patches, of_patches), aux_weight));
 }
 
-TokenTargets token_targets(const Tensor& values, const Tensor& indices, const std::array<double, 4>& crop,
-                           Grid grid, int64_t classes, double smoothing) {
+TokenTargets token_targets(const Tensor& values, const Tensor& indices, const View& view, Grid grid,
+                           int64_t classes, double smoothing) {
   check_map(values, indices, classes);
-  const auto smooth = [&](const Tensor& scores) {
-    const double even = smoothing / static_cast<double>(classes);
-    return add_scalar(scale(softmax(scores), 1 - smoothing), even).to(values.dtype());
-  };
-  return {smooth(read_scores(values, indices, crop, {1, 1}, classes)).reshape({classes}),
-          smooth(read_scores(values, indices, crop, grid, classes))};
+  const ScoreMap map{values.values(), indices.integers(), values.dim(1), values.dim(2)};
+  const TokenTargets targets{Tensor::empty({classes}, DType::f64),
+                             Tensor::empty({grid.height * grid.width, classes}, DType::f64)};
+  write_targets(map, view, grid, classes, smoothing, targets.images.data<double>(),
+                targets.patches.data<double>());
+  return {targets.images.to(values.dtype()), targets.patches.to(values.dtype())};
+}
+
+TokenTargets token_targets(const Tensor& maps, const Tensor& views, Grid grid, int64_t classes) {
+  check(maps.rank() == 5 && maps.dim(1) == 2 && maps.dtype() == DType::f32 &&
+            views.shape() == Shape{maps.dim(0), 6} && views.dtype() == DType::f64,
+        "token targets: maps ", maps.dtype(), " ", maps.shape(), " and views ", views.dtype(), " ",
+        views.shape(), "; f32 [B, 2, T, h, w] and f64 [B, 6] are wanted");
+  const int64_t images = maps.dim(0), patches = grid.height * grid.width, numbers = maps.elements() / images;
+  const TokenTargets targets{Tensor::empty({images, classes}), Tensor::empty({images, patches, classes})};
+  parallel_for(images, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const float *scores = maps.data<float>() + b * numbers, *kinds = scores + numbers / 2;
+      const ScoreMap map{{scores, kinds}, {kinds, kinds + numbers / 2}, maps.dim(3), maps.dim(4)};
+      for (const int64_t k : map.classes)
+        check(k >= 0 && k < classes, "token targets: class ", k, ", the classes are 0 to ", classes - 1);
+      const double* v = views.data<double>() + 6 * b;
+      write_targets(map, {v[0], v[1], v[2], v[3], v[4], v[5]}, grid, classes, 0,
+                    targets.images.data<float>() + b * classes,
+                    targets.patches.data<float>() + b * patches * classes);
+    }
+  });
+  return targets;
 }
 
 }  // namespace tessera

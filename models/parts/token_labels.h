@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <optional>
 
 #include "models/model.h"
@@ -40,12 +39,22 @@ TokenTargets targets_of(const TensorMap& inputs, const Tensor& logits, int64_t p
 Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTargets& targets, Grid grid,
                         const std::optional<Box>& box, const LossOptions& options = {});
 
-// Soft targets for a crop of an image, [K], and for the patches of its token grid, [N, K], from a teacher's
-// map of the whole image: its T largest logits `values` [T, h, w] and their classes `indices` i64 [T, h, w],
-// the others counting as 0. `crop` is (top, left, bottom, right) in fractions of the image. The map is read
-// by RoIAlign, of ceil(length / cells) bilinear samples a side and cell, then softmaxed over the classes and
-// smoothed: (1 - smoothing) p + smoothing / K. The result has the type of `values`.
-TokenTargets token_targets(const Tensor& values, const Tensor& indices, const std::array<double, 4>& crop,
-                           Grid grid, int64_t classes, double smoothing = 0.1);
+// Where an image that a model sees lies in the whole one that a teacher saw: the point (x, y) of it, in
+// fractions of its width and height, is (a x + b y + c, d x + e y + f) of the whole.
+struct View {
+  double a = 1, b = 0, c = 0;
+  double d = 0, e = 1, f = 0;
+};
+
+// Soft targets for an image, [K], and for the patches of its token grid, [N, K], from a teacher's map of the
+// whole one: its T largest logits `values` [T, h, w] and their classes `indices` i64 [T, h, w], the others
+// counting as 0. The map is read by RoIAlign, of ceil(length / cells) bilinear samples a side and cell, whose
+// border repeats, then softmaxed over the classes and smoothed: (1 - smoothing) p + smoothing / K. The result
+// has the type of `values`.
+TokenTargets token_targets(const Tensor& values, const Tensor& indices, const View& view, Grid grid,
+                           int64_t classes, double smoothing = 0.1);
+// The same of a batch, without smoothing: [B, K] and [B, N, K] f32, of maps [B, 2, T, h, w] f32, the logits
+// and their classes, and views [B, 6] f64, a to f.
+TokenTargets token_targets(const Tensor& maps, const Tensor& views, Grid grid, int64_t classes);
 
 }  // namespace tessera

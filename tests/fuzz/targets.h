@@ -14,7 +14,8 @@
   X(mat)                        \
   X(png)                        \
   X(safetensors)                \
-  X(state)
+  X(state)                      \
+  X(token_labels)
 
 // What libFuzzer calls. In the tests, where all of them are in one program, it is called fuzz_NAME.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

@@ -38,7 +38,7 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"engine/cuda", {"engine/core"}},
     {"engine/check", {"engine/core", "engine/autograd", "engine/ops"}},
     {"models", whole_engine},
-    {"data", {"engine/core"}},
+    {"data", {"engine/core", "engine/io"}},
     {"apps", whole_engine + Names{"engine/check", "models", "data"}},
 };
 

@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/error.h"
+#include "engine/io/safetensors.h"
 
 using namespace tessera;
 
@@ -72,11 +74,34 @@ TEST_CASE("targets: soft ones as they are, two labels mixed, errors") {
 TEST_CASE("token targets: a map of one place says the same everywhere; kept scores stand out") {
   const Tensor values = Tensor::from({std::log(3.0)}, {1, 1, 1}, DType::f64);
   const Tensor indices = Tensor::from(std::vector<int64_t>{1}, {1, 1, 1});
-  const auto [image, patches] = token_targets(values, indices, {0, 0, 1, 1}, {2, 2}, 2, 0.1);
+  const auto [image, patches] = token_targets(values, indices, View{}, {2, 2}, 2, 0.1);
   CHECK(image.shape() == Shape{2});
   CHECK(image.values()[1] == doctest::Approx(0.9 * 0.75 + 0.05));
   CHECK(patches.shape() == Shape{4, 2});
   for (size_t i = 0; i < 4; ++i) CHECK(patches.values()[2 * i + 1] == doctest::Approx(image.values()[1]));
-  CHECK_THROWS_AS(token_targets(values, indices, {0, 0, 1, 1}, {2, 2}, 1, 0.1), Error);
-  CHECK_THROWS_AS(token_targets(values, values, {0, 0, 1, 1}, {2, 2}, 2, 0.1), Error);
+  CHECK_THROWS_AS(token_targets(values, indices, View{}, {2, 2}, 1, 0.1), Error);
+  CHECK_THROWS_AS(token_targets(values, values, View{}, {2, 2}, 2, 0.1), Error);
+  CHECK_THROWS_WITH_AS(token_targets(values, indices, View{.a = 0}, {2, 2}, 2, 0.1),
+                       "token targets: a view without area", Error);
+}
+
+TEST_CASE("token targets: where every class has a score far below 0, as of any logits") {
+  const Tensor values = Tensor::from({-900, -900 + std::log(3.0)}, {2, 1, 1}, DType::f64);
+  const Tensor indices = Tensor::from(std::vector<int64_t>{1, 0}, {2, 1, 1});
+  const std::vector<double> image = token_targets(values, indices, View{}, {1, 1}, 2, 0).images.values();
+  CHECK(image[0] == doctest::Approx(0.75));
+  CHECK(image[1] == doctest::Approx(0.25));
+}
+
+TEST_CASE("token targets of a batch are those of torchvision's roi_align, flipped ones too") {
+  // Maps of 6 x 7 places, 5 of 12 classes in each, read at 4 x 3 tokens; pictures 1 and 3 are mirrored.
+  const TensorFile golden = read_safetensors(TESSERA_FIXTURES "/augment/token-crops.safetensors");
+  const Tensor &maps = golden.at("token_maps"), &views = golden.at("token_views");
+  const auto [images, patches] = token_targets(maps, views, {4, 3}, 12);
+  CHECK(relative_error(images, golden.at("target")) < 1e-6);
+  CHECK(relative_error(patches, golden.at("aux_target")) < 1e-6);
+  CHECK_THROWS_WITH_AS(token_targets(maps, views, {4, 3}, 11),
+                       "token targets: class 11, the classes are 0 to 10", Error);
+  CHECK_THROWS_AS(token_targets(maps, views.rows(0, 2), {4, 3}, 12), Error);
+  CHECK_THROWS_AS(token_targets(maps.reshape({4, 2, 5, 42}), views, {4, 3}, 12), Error);
 }
