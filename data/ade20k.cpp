@@ -43,6 +43,10 @@ class AdeSplit : public FileSplit {
 
   bool has_masks() const override { return true; }
   void mask(int64_t i, Image& out) const override {
+    original_mask(i, out);
+    out = fit_square_nearest(out, image_size_, annotations_[static_cast<size_t>(i)].string());
+  }
+  void original_mask(int64_t i, Image& out) const override {
     const auto at = static_cast<size_t>(i);
     const std::string path = annotations_[at].string(), picture = pictures_[at].path.string();
     const std::vector<uint8_t> bytes = read_file(annotations_[at], max_image_file_bytes);
@@ -55,7 +59,6 @@ class AdeSplit : public FileSplit {
     const uint8_t most = *std::max_element(out.pixels.begin(), out.pixels.end());
     check(most <= classes, path, ": a pixel of class ", int{most}, "; there are ", classes,
           ", and 0 for those that are not counted");
-    out = fit_square_nearest(out, image_size_, path);
   }
 
  private:

@@ -38,6 +38,8 @@ class Split {
   // channels, 0 for pixels of no class. So it moves as its picture does, and what comes in is of no class.
   // Fails where there are no masks.
   virtual void mask(int64_t i, Image& out) const;
+  // The same of the picture before it was fitted.
+  virtual void original_mask(int64_t i, Image& out) const { mask(i, out); }
 };
 
 // Pixels are scaled to [0, 1], then (value - mean) / deviation by channel.

@@ -89,6 +89,8 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
         "loader: pictures with masks are not mixed; leave mixup and cutmix off");
   check(!mix_.any() || !token_labels_,
         "loader: pictures with token labels are not mixed; leave mixup and cutmix off");
+  check(!pipeline_.cuts_scenes() || split_->has_masks(),
+        "loader: augment.scene_crop cuts pictures by their masks, and these have none");
   check(!token_labels_ || pipeline_.takes_originals(),
         "loader: token labels are of a whole picture, and of one ",
         "that is fitted the margins are gone; give augment.resized_crop");
@@ -145,25 +147,35 @@ void Loader::make(int64_t piece) const {
   if (--to.pieces_left == 0) to.pieces_left.notify_all();
 }
 
+// A picture and its mask, if there are any, as the pipeline takes them.
+void Loader::decode(int64_t index, const Random& random, Image& image, Image& mask) const {
+  if (pipeline_.cuts_scenes()) {
+    split_->original(index, image);
+    split_->original_mask(index, mask);
+    return pipeline_.cut_scene(image, mask, random);
+  }
+  if (pipeline_.takes_originals() && !split_->has_masks())
+    split_->original(index, image);
+  else
+    split_->image(index, image);
+  if (split_->has_masks()) split_->mask(index, mask);
+}
+
 // Pictures [begin, end) of a batch whose first one is number `first` of the epoch.
 void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
   const int64_t floats = pipeline_.image_shape().elements();
   const int64_t pixels = floats / 3;
-  Image image;
+  Image image, mask;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
-    if (pipeline_.takes_originals() && !slot.batch.masks.defined())
-      split_->original(index, image);
-    else
-      split_->image(index, image);
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
+    decode(index, of_picture, image, mask);
     if (token_labels_)
       label_tokens(slot.batch, i, pipeline_.map_of(of_picture, image.height, image.width), image);
     pipeline_(image, of_picture, slot.batch.images.data<float>() + i * floats);
     if (slot.batch.masks.defined()) {
-      split_->mask(index, image);
-      pipeline_.mask(image, of_picture, slot.batch.masks.data<int64_t>() + i * pixels);
+      pipeline_.mask(mask, of_picture, slot.batch.masks.data<int64_t>() + i * pixels);
     }
     slot.batch.labels.data<int64_t>()[i] = split_->label(index);
   }

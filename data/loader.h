@@ -70,6 +70,7 @@ class Loader {
   void open(int64_t step);       // lets the batch's pieces be claimed
   int64_t claim(int64_t limit);  // the lowest open piece below `limit`, or -1
   void make(int64_t piece) const;
+  void decode(int64_t index, const Random& random, Image& image, Image& mask) const;
   void fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const;
   void label_tokens(const Batch& batch, int64_t i, const Affine& map, const Image& whole) const;
   void finish(int64_t step);  // until the batch is made

@@ -95,7 +95,8 @@ template <class Filter> Image resize(const Image& image, int height, int width) 
 
 // How fit_square fits a picture: to which size it is scaled, and where the square is cut out.
 struct Fit {
-  int height, width, top, left;
+  int height, width;
+  PixelBox square;
 };
 
 Fit fit_of(const Image& image, int size, const std::string& path) {
@@ -103,9 +104,10 @@ Fit fit_of(const Image& image, int size, const std::string& path) {
   const int64_t new_height = size * height / side, new_width = size * width / side;
   check_dimensions(new_height, new_width, path);
   const auto offset = [size](int64_t length) {
-    return static_cast<int>(std::nearbyint(static_cast<double>(length - size) / 2));
+    return static_cast<int64_t>(std::nearbyint(static_cast<double>(length - size) / 2));
   };
-  return {static_cast<int>(new_height), static_cast<int>(new_width), offset(new_height), offset(new_width)};
+  const int64_t top = offset(new_height), left = offset(new_width);
+  return {static_cast<int>(new_height), static_cast<int>(new_width), {top, left, top + size, left + size}};
 }
 
 }  // namespace
@@ -118,30 +120,38 @@ Image resize_bicubic(const Image& image, int height, int width) {
   return resize<Cubic>(image, height, width);
 }
 
+Image resize_nearest(const Image& image, int height, int width) {
+  check(!image.pixels.empty() && height > 0 && width > 0, "resize: from ", image.width, " x ", image.height,
+        " to ", width, " x ", height, " pixels");
+  const auto from = [](int64_t i, int64_t count, int64_t old) {
+    return static_cast<int>((2 * i + 1) * old / (2 * count));
+  };
+  Image out(height, width);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      std::copy_n(image.at(from(y, height, image.height), from(x, width, image.width)), 3, out.at(y, x));
+  return out;
+}
+
+Image cut_out(const Image& image, const PixelBox& box) {
+  const auto [top, left, bottom, right] = box;
+  Image part(static_cast<int>(bottom - top), static_cast<int>(right - left));
+  for (int y = 0; y < part.height; ++y)
+    std::copy_n(image.at(static_cast<int>(top) + y, static_cast<int>(left)), 3 * (right - left),
+                part.at(y, 0));
+  return part;
+}
+
 Image fit_square(Image image, int size, const std::string& path) {
   if (image.height == size && image.width == size) return image;
   const Fit fit = fit_of(image, size, path);
-  image = resize_bilinear(image, fit.height, fit.width);
-  Image out(size, size);
-  for (int y = 0; y < size; ++y)
-    std::copy_n(image.at(fit.top + y, fit.left), int64_t{3} * size, out.at(y, 0));
-  return out;
+  return cut_out(resize_bilinear(image, fit.height, fit.width), fit.square);
 }
 
 Image fit_square_nearest(const Image& mask, int size, const std::string& path) {
   if (mask.height == size && mask.width == size) return mask;
   const Fit fit = fit_of(mask, size, path);
-  // The pixel of `length` in which the centre of pixel i of `scaled` lies: floor((i + 0.5) length / scaled).
-  const auto nearest = [](int64_t i, int64_t scaled, int64_t length) {
-    return static_cast<int>((2 * i + 1) * length / (2 * scaled));
-  };
-  Image out(size, size);
-  for (int y = 0; y < size; ++y)
-    for (int x = 0; x < size; ++x)
-      std::copy_n(mask.at(nearest(fit.top + y, fit.height, mask.height),
-                          nearest(fit.left + x, fit.width, mask.width)),
-                  3, out.at(y, x));
-  return out;
+  return cut_out(resize_nearest(mask, fit.height, fit.width), fit.square);
 }
 
 }  // namespace tessera

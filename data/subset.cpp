@@ -23,6 +23,7 @@ class Subset : public Split {
   std::string name(int64_t i) const override { return whole_->name(at(i)); }
   bool has_masks() const override { return whole_->has_masks(); }
   void mask(int64_t i, Image& out) const override { whole_->mask(at(i), out); }
+  void original_mask(int64_t i, Image& out) const override { whole_->original_mask(at(i), out); }
 
  private:
   int64_t at(int64_t i) const { return chosen_[static_cast<size_t>(i)]; }

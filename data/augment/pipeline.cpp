@@ -12,6 +12,24 @@ namespace tessera {
 
 namespace {
 
+constexpr uint64_t scene_tag = 1;  // of a picture's stream
+
+// Fills up a picture that is smaller, to the right and below; of no class there.
+struct Pad {
+  int height, width;
+  Colour fill;
+
+  void operator()(Image& image, Random&, Layer layer) const {
+    if (image.height >= height && image.width >= width) return;
+    Image padded(std::max(image.height, height), std::max(image.width, width));
+    const Colour colour = layer == Layer::mask ? Colour{0, 0, 0} : fill;
+    for (size_t i = 0; i < padded.pixels.size(); ++i) padded.pixels[i] = colour[i % 3];
+    for (int y = 0; y < image.height; ++y)
+      std::copy_n(image.at(y, 0), int64_t{3} * image.width, padded.at(y, 0));
+    image = std::move(padded);
+  }
+};
+
 Colour colour_of(const std::array<float, 3>& mean) {
   Colour colour;
   for (size_t c = 0; c < 3; ++c)
@@ -26,9 +44,12 @@ Pipeline::Pipeline(const Dataset& dataset)
 
 Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& options) {
   check(options.crop_padding >= 0, "augment: crop padding ", options.crop_padding, " is negative");
+  check(!options.scene_crop || !options.resized_crop,
+        "augment: scene_crop and resized_crop both cut the stored picture; give one of them");
   const int height = static_cast<int>(dataset.image_shape[1]),
             width = static_cast<int>(dataset.image_shape[2]);
   Pipeline pipeline(dataset);
+  if (options.scene_crop) pipeline.scene_crop_.emplace(*options.scene_crop, height, width);
   if (options.resized_crop) {
     pipeline.resized_crop_ = ResizedCrop{*options.resized_crop, height, width};
     pipeline.then(PixelOp(*pipeline.resized_crop_));
@@ -39,6 +60,8 @@ Pipeline Pipeline::training(const Dataset& dataset, const AugmentOptions& option
   if (!options.autoaugment.empty()) pipeline.then_drawn(AutoAugment(options.autoaugment));
   if (options.randaugment)
     pipeline.then_drawn(RandAugment(*options.randaugment, colour_of(dataset.normalisation.mean)));
+  if (options.photometric) pipeline.then(PixelOp(Photometric{*options.photometric}));
+  if (options.scene_crop) pipeline.then(PixelOp(Pad{height, width, colour_of(dataset.normalisation.mean)}));
   if (options.erasing.probability > 0) pipeline.erasing_.emplace(options.erasing, dataset.normalisation.mean);
   return pipeline;
 }
@@ -51,6 +74,11 @@ Pipeline& Pipeline::then(PixelOp op) {
 Pipeline& Pipeline::then(FloatOp op) {
   float_ops_.push_back(std::move(op));
   return *this;
+}
+
+void Pipeline::cut_scene(Image& picture, Image& mask, const Random& random) const {
+  Random own = random.split(scene_tag);
+  (*scene_crop_)(picture, mask, own);
 }
 
 Affine Pipeline::map_of(Random random, int height, int width) const {

@@ -46,6 +46,10 @@ class Pipeline {
   // Whether it cuts pictures out of those that are stored, whatever their size, rather than out of the data
   // set's fitted ones.
   bool takes_originals() const { return takes_originals_; }
+  // Cuts a stored picture and its mask, before the stages run on them, where there is a scene crop, which
+  // takes stored ones too. Its draws are a stream of their own.
+  bool cuts_scenes() const { return scene_crop_.has_value(); }
+  void cut_scene(Image& picture, Image& mask, const Random& random) const;
   // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
   // picture that reaches the second stage has another size.
   void operator()(Image& image, Random random, float* to) const;
@@ -77,6 +81,7 @@ class Pipeline {
   Shape image_shape_;
   bool takes_originals_ = false;
   std::optional<ResizedCrop> resized_crop_;  // the first of pixel_ops_, where there is one
+  std::optional<SceneCrop> scene_crop_;
   std::vector<PixelOp> pixel_ops_;
   std::vector<DrawOp> draws_;  // of those of pixel_ops_ that have one
   int most_changes_ = 0;

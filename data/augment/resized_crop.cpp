@@ -10,26 +10,6 @@ namespace tessera {
 
 namespace {
 
-Image cut_out(const Image& image, const PixelBox& box) {
-  Image part(static_cast<int>(box.bottom - box.top), static_cast<int>(box.right - box.left));
-  for (int y = 0; y < part.height; ++y)
-    std::copy_n(image.at(static_cast<int>(box.top) + y, static_cast<int>(box.left)), int64_t{3} * part.width,
-                part.at(y, 0));
-  return part;
-}
-
-// Each new pixel's centre lies in the old pixel that it is taken from.
-Image resize_nearest(const Image& image, int height, int width) {
-  Image out(height, width);
-  const auto from = [](int i, int count, int old) {
-    return static_cast<int>((2 * int64_t{i} + 1) * old / (2 * int64_t{count}));
-  };
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x)
-      std::copy_n(image.at(from(y, height, image.height), from(x, width, image.width)), 3, out.at(y, x));
-  return out;
-}
-
 int64_t rounded(double x) { return static_cast<int64_t>(std::nearbyint(x)); }
 
 }  // namespace

@@ -133,6 +133,10 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
   CHECK((segment.steps == 160000 && segment.batch == 16 && segment.optimizer.lr == 6e-5));
   CHECK((segment.optimizer.weight_decay == 0.01 && segment.schedule.decay == "linear" &&
          segment.smoothing == 0));
+  const auto& [scale_from, scale_to, longest, most_of_one_class] = *segment.augment.scene_crop;
+  CHECK((scale_from == 0.5 && scale_to == 2 && longest == 4 && most_of_one_class == 0.75));
+  CHECK((segment.augment.photometric->hue == 18 && segment.augment.photometric->brightness == 32 &&
+         segment.augment.flip && !segment.augment.resized_crop && segment.augment.crop_padding == 0));
 
   const TrainConfig dit = recipe("dit-xt-cifar10");
   CHECK((dit.schedule.decay == "none" && dit.optimizer.weight_decay == 0 && dit.ema == 0.9999));

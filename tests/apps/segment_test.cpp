@@ -85,6 +85,36 @@ TEST_CASE("a segmentation run that is broken off ends with the same bytes") {
   check_same_end(whole / "run", parts / "run");
 }
 
+TEST_CASE(
+    "scene crops and photometric distortion: the same bytes on resuming, and refused where they make no "
+    "sense") {
+  const std::string augment =
+      "--set 'augment.scene_crop={\"scale\":[0.5,2]}' --set 'augment.photometric={}'"
+      " --set augment.crop_padding=0";
+  const TemporaryFolder whole, parts, plain;
+  REQUIRE(train_tiny(whole, augment).code == 0);
+  REQUIRE(train_tiny(parts, augment + " --stop-after 4 --threads 1").code == 0);
+  REQUIRE(tessera_program("train --resume " + (parts / "run").string()).code == 0);
+  check_same_end(whole / "run", parts / "run");
+  REQUIRE(train_tiny(plain, "--set augment.crop_padding=0").code == 0);
+  CHECK(bytes_of(plain / "run" / "metrics.csv") != bytes_of(whole / "run" / "metrics.csv"));
+
+  const auto refuses = [&](const std::string& more, const std::string& why) {
+    const TemporaryFolder folder;
+    const Said said = train_tiny(folder, more);
+    CAPTURE(said.err);
+    CHECK((said.code == 2 && said.complains_of(why)));
+  };
+  refuses(augment + " --set 'augment.resized_crop={}'", "give one of them");
+  refuses("--set 'augment.scene_crop={\"scale\":[2,1]}'",
+          "augment.scene_crop.scale is no [smallest, largest]");
+  refuses("--set 'augment.scene_crop={\"scale\":[0,1]}'", "augment.scene_crop.scale");
+  refuses("--set 'augment.photometric={\"hues\":3}'", "hue");
+  check_refused("train --dataset shapes --model vit --set 'augment.scene_crop={}' --out " +
+                    (plain / "classifier").string(),
+                "these have none");
+}
+
 TEST_CASE("segmenters and masks go together only") {
   const TemporaryFolder folder;
   const Said unmasked = train_tiny(folder, "", "shapes");
