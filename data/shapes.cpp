@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "data/canvas.h"
 #include "data/outline.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
@@ -19,96 +20,9 @@ constexpr double pi = std::numbers::pi;
 struct Radii {
   double smallest, largest;
 };
-constexpr Radii alone{0.5, 0.8}, in_scene{0.35, 0.55};  // of shapes
-constexpr double most_stretch = 1.25;                   // one axis over the other
-constexpr double texture_depth = 0.35;   // between a texture's two colours, in the unit cube of colours
-constexpr double least_contrast = 0.45;  // between the colours of shape and background, there too
+constexpr Radii alone{0.5, 0.8}, in_scene{0.35, 0.55};       // of shapes
+constexpr double most_stretch = 1.25;                        // one axis over the other
 constexpr int64_t clutter_behind = 5, clutter_in_front = 1;  // at most
-constexpr int noise = 10;                                    // of each channel, +- this many of 255
-
-using Colour = std::array<double, 3>;
-
-// Backgrounds are darker, shapes brighter; clutter is anything.
-struct Brightness {
-  double low, high;
-};
-constexpr Brightness dark{0, 0.6}, bright{0.4, 1}, any{0, 1};
-
-Colour random_colour(const Brightness& in, Random& random) {
-  Colour colour;
-  for (double& channel : colour) channel = random.uniform(in.low, in.high);
-  return colour;
-}
-
-double distance(const Colour& a, const Colour& b) {
-  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-}
-
-// Two colours and how they alternate over the picture.
-struct Texture {
-  enum Kind { plain, gradient, stripes, checks, blobs, kinds };
-
-  Colour low, high;
-  int64_t kind;
-  double fx, fy, phase;  // radians a pixel
-
-  double mix(int y, int x) const {  // 0: low, 1: high
-    const double u = fx * x + fy * y + phase, v = fx * y - fy * x + 2 * phase;
-    switch (kind) {
-      case gradient:
-        return 0.5 + 0.5 * std::sin(0.15 * u);
-      case stripes:
-        return std::sin(u) > 0 ? 1 : 0;
-      case checks:
-        return std::sin(u) * std::sin(v) > 0 ? 1 : 0;
-      case blobs:
-        return 0.5 + 0.25 * (std::sin(0.6 * u + std::cos(0.5 * v)) + std::sin(0.45 * v + phase));
-      default:
-        return 0;
-    }
-  }
-};
-
-Texture random_texture(const Brightness& in, Random& random) {
-  Texture texture{
-      random_colour(in, random), random_colour(in, random), random.below(Texture::kinds), 0, 0, 0};
-  const double depth = distance(texture.low, texture.high), keep = std::min(1.0, texture_depth / depth);
-  for (size_t c = 0; c < 3; ++c) texture.high[c] = texture.low[c] + keep * (texture.high[c] - texture.low[c]);
-  const double angle = random.uniform(0, 2 * pi), frequency = random.uniform(0.5, 1.6);
-  texture.fx = frequency * std::cos(angle);
-  texture.fy = frequency * std::sin(angle);
-  texture.phase = random.uniform(0, 2 * pi);
-  return texture;
-}
-
-// Redrawn until its colours stand out from those of `behind`.
-Texture contrasting_texture(const Texture& behind, Random& random) {
-  for (;;) {
-    const Texture texture = random_texture(bright, random);
-    const double nearest =
-        std::min({distance(texture.low, behind.low), distance(texture.low, behind.high),
-                  distance(texture.high, behind.low), distance(texture.high, behind.high)});
-    if (nearest >= least_contrast) return texture;
-  }
-}
-
-struct Canvas {
-  int size;
-  std::vector<Colour> pixels;  // [size, size]
-
-  void paint(const std::vector<float>& cover, const Texture& texture) {
-    for (int y = 0; y < size; ++y)
-      for (int x = 0; x < size; ++x) {
-        const size_t i = static_cast<size_t>(y * size + x);
-        if (cover[i] <= 0) continue;
-        const double share = cover[i], mix = texture.mix(y, x);
-        for (size_t c = 0; c < 3; ++c) {
-          const double colour = texture.low[c] + mix * (texture.high[c] - texture.low[c]);
-          pixels[i][c] += share * (colour - pixels[i][c]);
-        }
-      }
-  }
-};
 
 // Turned by any angle, stretched, scaled to `radius` and moved to (x, y); all in pixels.
 Affine placement(double radius, double x, double y, double stretch, Random& random) {
@@ -128,7 +42,7 @@ void paint_clutter(Canvas& canvas, int64_t most, Random& random) {
     const double radius = random.uniform(0.05, 0.14) * size;
     const double x = random.uniform(0, size), y = random.uniform(0, size);
     const Outline piece = transformed(outline, placement(radius, x, y, 1, random));
-    canvas.paint(coverage(piece, canvas.size), random_texture(any, random));
+    canvas.paint(coverage(piece, canvas.size), random_texture(any_brightness, random));
   }
 }
 
@@ -166,22 +80,6 @@ std::vector<float> place_shape(int64_t label, int size, const Radii& radii, Rand
   const double x = half + reach * random.uniform(-1, 1), y = half + reach * random.uniform(-1, 1);
   const double stretch = random.uniform(1, most_stretch);
   return coverage(transformed(outline_of(label), placement(radius, x, y, stretch, random)), size);
-}
-
-uint8_t to_byte(double value, uint32_t draw) {  // draw: 0 .. 255
-  const double jitter = (static_cast<double>(draw) / 127.5 - 1) * noise;
-  return static_cast<uint8_t>(std::clamp(std::lround(255 * value + jitter), 0L, 255L));
-}
-
-// The canvas with its noise.
-Image developed(const Canvas& canvas, Random& random) {
-  Image image(canvas.size, canvas.size);
-  for (size_t i = 0; i < canvas.pixels.size(); ++i) {
-    const uint32_t draws = random.bits();
-    for (size_t c = 0; c < 3; ++c)
-      image.pixels[3 * i + c] = to_byte(canvas.pixels[i][c], draws >> (8 * c) & 255u);
-  }
-  return image;
 }
 
 struct Drawn {
@@ -234,7 +132,7 @@ std::vector<std::string> shape_names() {
 
 ShapePicture draw_shape(int64_t label, int image_size, Random random) {
   const size_t area = static_cast<size_t>(image_size) * static_cast<size_t>(image_size);
-  Canvas canvas{image_size, std::vector<Colour>(area)};
+  Canvas canvas{image_size, std::vector<Paint>(area)};
   const Texture background = random_texture(dark, random);
   canvas.paint(std::vector<float>(area, 1.0f), background);
   paint_clutter(canvas, clutter_behind, random);
@@ -242,7 +140,7 @@ ShapePicture draw_shape(int64_t label, int image_size, Random random) {
   canvas.paint(shape, contrasting_texture(background, random));
   paint_clutter(canvas, clutter_in_front, random);
 
-  ShapePicture picture{developed(canvas, random), std::vector<uint8_t>(area)};
+  ShapePicture picture{canvas.developed(random), std::vector<uint8_t>(area)};
   for (size_t i = 0; i < area; ++i) picture.mask[i] = shape[i] >= 0.5f ? 1 : 0;
   return picture;
 }
@@ -254,7 +152,7 @@ ShapePicture draw_scene(int64_t first, int image_size, Random random) {
   check(first >= 1 && first <= std::ssize(labels), "shapes: class ", first, " of a scene's shape; 1 to ",
         labels.size(), " are drawn");
   const size_t area = static_cast<size_t>(image_size) * static_cast<size_t>(image_size);
-  Canvas canvas{image_size, std::vector<Colour>(area)};
+  Canvas canvas{image_size, std::vector<Paint>(area)};
   std::vector<uint8_t> mask(area);
   const Texture background = random_texture(dark, random);
   canvas.paint(std::vector<float>(area, 1.0f), background);
@@ -268,7 +166,7 @@ ShapePicture draw_scene(int64_t first, int image_size, Random random) {
       if (shape[i] >= 0.5f) mask[i] = static_cast<uint8_t>(k);
   }
   paint_clutter(canvas, clutter_in_front, random);
-  return {developed(canvas, random), std::move(mask)};
+  return {canvas.developed(random), std::move(mask)};
 }
 
 namespace {
