@@ -8,6 +8,7 @@
 #include "apps/report.h"
 #include "data/loader.h"
 #include "data/registry.h"
+#include "engine/core/error.h"
 #include "engine/core/parallel.h"
 
 namespace tessera {
@@ -18,6 +19,9 @@ struct Options {
   DataConfig data;
   std::string recipe;
   int64_t batch = 128;
+  Device device = Device::cpu;
+  DType dtype = DType::f32;
+  bool streamed = false;
   double seconds = 3;
   bool json = false;
 };
@@ -25,6 +29,8 @@ struct Options {
 constexpr Column columns[] = {
     {"dataset", "data set"},
     {"image_shape", "image", as_shape},
+    {"device", "device"},
+    {"on_device", "set on device"},
     {"batch", "batch", as_integer},
     {"threads", "threads", as_integer},
     {"images", "images", as_integer},
@@ -38,13 +44,17 @@ std::pair<int64_t, double> read_for(Loader& loader, double seconds) {
   loader.start(0);
   loader.next();  // the first batch waits for workers to wake
   int64_t images = 0, epoch = 0;
+  Tensor labels;
   const Stopwatch watch;
   while (watch.seconds() < seconds) {
-    if (const Batch* batch = loader.next())
-      images += batch->images.dim(0);
-    else
+    if (const Batch* batch = loader.next()) {
+      labels = batch->labels;
+      images += labels.dim(0);
+    } else {
       loader.start(++epoch);
+    }
   }
+  if (labels.defined()) labels.integers();  // a GPU has done all of it
   return {images, watch.seconds()};
 }
 
@@ -55,25 +65,34 @@ AugmentOptions augmentation(const Options& options) {
 }
 
 ExitCode bench_loader(const Options& options) {
+  check(options.device != Device::cpu || options.dtype == DType::f32,
+        "bench: batches on the CPU are f32; --dtype bf16 is for --device cuda");
   const AugmentOptions augment = augmentation(options);
   const Dataset dataset = open_data(options.data);
   LoaderOptions how;
   how.sampler.batch = std::min(options.batch, dataset.train->size());
   how.seed = static_cast<uint64_t>(options.data.seed);
   how.mix = augment.mix;
+  how.delivery = {.device = options.device,
+                  .dtype = options.dtype,
+                  .resident = !options.streamed,
+                  .classes = dataset.classes()};
   Loader loader(dataset.train, Pipeline::training(dataset, augment), how);
   const auto [images, seconds] = read_for(loader, options.seconds);
   const double rate = static_cast<double>(images) / seconds;
   const Json row{
       {"dataset", dataset.name},
       {"image_shape", std::vector<int64_t>(dataset.image_shape.begin(), dataset.image_shape.end())},
+      {"device", name(options.device)},
+      {"dtype", name(options.dtype)},
+      {"on_device", loader.resident()},
       {"batch", how.sampler.batch},
       {"threads", threads()},
       {"images", images},
       {"seconds", seconds},
       {"images_per_second", rate},
       {"images_per_second_per_core", rate / threads()},
-      {"peak_memory_bytes", peak_memory_bytes()}};
+      {"peak_memory_bytes", peak_memory_bytes(options.device)}};
   if (options.json)
     print_json(row);
   else
@@ -87,7 +106,8 @@ void add_bench_loader(CLI::App& bench) {
   CLI::App& command = add_command(
       bench, "loader", "Decode, augment and pack batches, with no model to feed.",
       {"tessera bench loader --dataset shapes",
-       "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1"},
+       "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1",
+       "tessera bench loader --dataset tiny-imagenet --data DIR --batch 1024 --device cuda --dtype bf16"},
       "Pictures are augmented as by the paper's whole regime (the recipe sl-vit-cifar10): flip, crop,\n"
       "AutoAugment, random erasing, Mixup and CutMix; --recipe takes another one's augmentation.");
   const auto options = std::make_shared<Options>();
@@ -112,6 +132,10 @@ void add_bench_loader(CLI::App& bench) {
       ->capture_default_str()
       ->type_name("S");
   add_threads(command);
+  add_device(command, options->device);
+  add_dtype(command, options->dtype, {DType::f32, DType::bf16});
+  command.add_flag("--streamed", options->streamed,
+                   "On a GPU: bring each batch's bytes, though the set fits in its memory");
   command.add_option("--seed", options->data.seed, "Of order and augmentation")
       ->check(non_negative())
       ->capture_default_str()

@@ -65,6 +65,7 @@ DataFacts::DataFacts(const DataConfig& from, const Dataset& dataset)
       image_size(dataset.image_shape[1]) {
   source.dir.clear();
   source.token_labels.clear();
+  source.on_device = DataConfig{}.on_device;
 }
 
 Dataset DataFacts::empty_dataset() const {

@@ -14,7 +14,7 @@ namespace tessera {
 
 // Of the data set that a model was trained on.
 struct DataFacts {
-  DataConfig source;  // which one and how it was cut; not where it lies
+  DataConfig source;  // which one and how it was cut; not where it lies or is kept
   std::vector<std::string> class_names;
   Normalisation normalisation;
   int64_t image_size = 0;  // pixels a side

@@ -148,6 +148,7 @@ DataConfig read_data_config(Fields f) {
   d.validation_fraction = f.get("validation_fraction", d.validation_fraction, share);
   d.coarse_labels = f.get("coarse_labels", d.coarse_labels);
   d.cache_mb = f.get("cache_mb", d.cache_mb, Range::between(0, 1 << 20));
+  d.on_device = f.get("on_device", d.on_device);
   d.train_images = f.get("train_images", d.train_images, at_least_0);
   d.validation_images = f.get("validation_images", d.validation_images, at_least_0);
   d.token_labels = f.get<std::string>("token_labels", d.token_labels);
@@ -163,6 +164,7 @@ Json to_json(const DataConfig& d) {
           {"validation_fraction", d.validation_fraction},
           {"coarse_labels", d.coarse_labels},
           {"cache_mb", d.cache_mb},
+          {"on_device", d.on_device},
           {"train_images", d.train_images},
           {"validation_images", d.validation_images},
           {"token_labels", d.token_labels}};

@@ -23,6 +23,7 @@ struct DataConfig {
   double validation_fraction = 0.1;
   bool coarse_labels = false;
   int64_t cache_mb = 256;         // MiB of decoded pictures kept
+  bool on_device = true;          // on a GPU: keep the training pictures in its memory, where they fit
   int64_t train_images = 0;       // train on so many, drawn by the seed; 0: all
   int64_t validation_images = 0;  // evaluate on so many; 0: all
   std::string token_labels;       // the folder of a teacher's maps, see data/token_labels.h; empty: none

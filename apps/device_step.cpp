@@ -72,34 +72,48 @@ void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
   reads_[static_cast<size_t>(started_++ % most_under_way)]->start(numbers);
 }
 
+// What a loader made on the device stands always in the same memory: the step reads it there. All else is
+// copied to the step's own.
 void DeviceStep::take(const StepBatch& batch, Pass& pass) {
   const Tensor &images = batch.images, &labels = batch.targets;
-  const bool mixed = batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
+  const bool there = images.device() != Device::cpu;
+  const bool mixed =
+      options_.mixes || batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
   TokenTargets of_teacher;
   if (batch.token_maps.defined()) of_teacher = model_.token_targets(batch.token_maps, batch.token_views);
   const bool same = images_.defined() && images.shape() == images_.shape() &&
                     labels.shape() == labels_.shape() && labels.dtype() == labels_.dtype() &&
-                    mixed == soft_.defined();
-  if (!same) {
-    graph_.reset();
-    steps_ = 0;
-    images_ = Tensor::empty(images.shape(), images.dtype(), device_);
-    labels_ = Tensor::empty(labels.shape(), labels.dtype(), device_);
-    if (mixed) soft_ = Tensor::empty({labels.dim(0), model_.num_classes()}, images.dtype(), device_);
-    if (of_teacher.patches.defined())
-      patches_ = Tensor::empty(of_teacher.patches.shape(), images.dtype(), device_);
-    drawn_.clear();
-    loss_ = Tensor();
-  }
-  images_.copy_from(images);
-  labels_.copy_from(labels);
+                    mixed == soft_.defined() &&
+                    (!there || (images.raw() == images_.raw() && labels.raw() == labels_.raw()));
+  if (!same) begin(batch, there, mixed);
+  if (!patches_.defined() && of_teacher.patches.defined())
+    patches_ = Tensor::empty(of_teacher.patches.shape(), images.dtype(), device_);
+  if (!there) images_.copy_from(images);
+  if (!there) labels_.copy_from(labels);
   if (patches_.defined()) {
     soft_.copy_from(of_teacher.images.to(soft_.dtype()));
     patches_.copy_from(of_teacher.patches.to(patches_.dtype()));
-  } else if (mixed) {
+  } else if (mixed && !batch.shares.defined()) {
     soft_.copy_from(soft_targets(batch, soft_.shape()).to(soft_.dtype()));
   }
   draw(batch, pass);
+}
+
+void DeviceStep::begin(const StepBatch& batch, bool there, bool mixed) {
+  graph_.reset();
+  steps_ = 0;
+  const auto own = [&](const Tensor& like) {
+    return there ? like : Tensor::empty(like.shape(), like.dtype(), device_);
+  };
+  images_ = own(batch.images);
+  labels_ = own(batch.targets);
+  if (mixed)
+    soft_ = batch.shares.defined()
+                ? batch.shares
+                : Tensor::empty({labels_.dim(0), model_.num_classes()}, images_.dtype(), device_);
+  patches_ = Tensor();
+  drawn_.clear();
+  loss_ = Tensor();
 }
 
 void DeviceStep::draw(const StepBatch& batch, Pass& pass) {

@@ -31,12 +31,13 @@ class DeviceStep {
 
  private:
   void compute_in_bf16();
-  void take(const StepBatch& batch, Pass& pass);           // into the step's own memory
-  void draw(const StepBatch& batch, Pass& pass);           // likewise, what the model draws on the host
-  void compute(Pass& pass);                                // forward, loss, backward
-  void update(double lr);                                  // clip, the optimizer's step, the average
-  bool record(double lr, const Pass& pass);                // false, and a note, where it cannot be done
-  void find_draws(const Pass& before, const Pass& after);  // by which the graph is given its keys
+  void take(const StepBatch& batch, Pass& pass);
+  void begin(const StepBatch& batch, bool there, bool mixed);  // with batches of another kind
+  void draw(const StepBatch& batch, Pass& pass);               // likewise, what the model draws on the host
+  void compute(Pass& pass);                                    // forward, loss, backward
+  void update(double lr);                                      // clip, the optimizer's step, the average
+  bool record(double lr, const Pass& pass);                    // false, and a note, where it cannot be done
+  void find_draws(const Pass& before, const Pass& after);      // by which the graph is given its keys
   void replay(double lr, Pass& pass);
   void leave_out();  // after a step that was
 
@@ -47,9 +48,9 @@ class DeviceStep {
   StepOptions options_;
   Device device_;
   Tensor images_, labels_;
-  Tensor soft_;  // [B, K], the targets from the first mixed batch on: lam is another each time; a teacher's
-  Tensor patches_;                // [B, N, K], then, of the tokens
-  TensorMap drawn_;               // by the model on the host
+  Tensor soft_;      // [B, K], the targets where batches are mixed: lam is another each time; or a teacher's
+  Tensor patches_;   // [B, N, K], then, of the tokens
+  TensorMap drawn_;  // by the model on the host
   Tensor loss_, correct_, norm_;  // [1] of the model's type; [1] i64; [3] f64, see clip_on_device
   bool counts_ = false;           // whether the model gives logits of classes
   int64_t steps_ = 0;             // of this shape

@@ -86,12 +86,13 @@ StepBatch StepBatch::to(Device device) const {
   StepBatch there = *this;
   for (Tensor* tensor : {&there.images, &there.targets, &there.other_labels})
     if (tensor->defined()) *tensor = tensor->to(device);
+  if (there.images.dtype() == DType::bf16) there.images = there.images.to(DType::f32);
   return there;
 }
 
 StepBatch StepBatch::clone() const {
   StepBatch copy = *this;
-  for (Tensor* tensor : {&copy.images, &copy.targets, &copy.other_labels})
+  for (Tensor* tensor : {&copy.images, &copy.targets, &copy.other_labels, &copy.shares})
     if (tensor->defined()) *tensor = tensor->clone();
   return copy;
 }

@@ -35,7 +35,7 @@ Image contact_of(const Tensor& images, const Normalisation& n) {
 
 void TensorBoard::step(int64_t step, const StepResult& result, double lr, const Batch& batch) {
   if (!shown_) {
-    const Image sheet = contact_of(batch.images, normalisation_);
+    const Image sheet = contact_of(batch.images.to(Device::cpu).to(DType::f32), normalisation_);
     const std::vector<uint8_t> png = encode_png(sheet);
     file_.image(step, "train/pictures", sheet.height, sheet.width,
                 {reinterpret_cast<const char*>(png.data()), png.size()});

@@ -64,6 +64,7 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
              config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
              dataset.image_shape[1], dataset.image_shape[2]);
   for (const std::string& note : dataset.notes) fmt::print("       {}\n", note);
+  if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
   fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads\n", folder.path().string(),
              trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads());
   std::fflush(stdout);

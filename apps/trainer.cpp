@@ -25,7 +25,8 @@ std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, con
   return std::make_shared<TokenLabels>(config.token_labels, dataset);
 }
 
-LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model) {
+LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
+                             const Computing& computing) {
   LoaderOptions options;
   options.sampler = {.batch = config.batch,
                      .passes = config.passes,
@@ -34,6 +35,11 @@ LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, 
   options.mix = config.augment.mix;
   options.token_labels = token_labels_of(config.data, dataset, model);
   options.seed = static_cast<uint64_t>(config.seed);
+  if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
+    options.delivery = {.device = computing.device,
+                        .dtype = computing.precision == Precision::bf16 ? DType::bf16 : DType::f32,
+                        .resident = config.data.on_device,
+                        .classes = dataset.classes()};
   return options;
 }
 
@@ -99,9 +105,9 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       average_(average_of(config, model_)),
       step_(model_, *optimizer_,
             {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
-             average_ ? &*average_ : nullptr}),
+             average_ ? &*average_ : nullptr, config.augment.mix.any()}),
       train_(dataset.train, Pipeline::training(dataset, config.augment),
-             loader_options(config, dataset, model_)),
+             loader_options(config, dataset, model_, computing)),
       validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
@@ -155,8 +161,8 @@ bool Trainer::train_epoch(RunFolder& folder) {
 }
 
 StepBatch Trainer::step_batch(const Batch& batch) const {
-  return {batch.images, targets_of(batch, task_), batch.other_labels,
-          batch.lam,    batch.token_maps,         batch.token_views};
+  return {batch.images,     targets_of(batch, task_), batch.other_labels, batch.lam,
+          batch.token_maps, batch.token_views,        batch.shares};
 }
 
 void Trainer::start_step(const Batch& batch) {

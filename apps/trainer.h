@@ -58,6 +58,7 @@ class Trainer {
   const JudgedPass* best_pass() const { return best_pass_ ? &*best_pass_ : nullptr; }
   int64_t epochs() const;  // the last one perhaps in part
   int64_t steps_in_epoch() const { return train_.batches(); }
+  bool data_on_device() const { return train_.resident(); }  // the training pictures' bytes
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
   bool finished() const { return at_.epoch >= epochs(); }
 

@@ -12,8 +12,8 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t images_per_piece = 4;
-constexpr uint64_t mix_tag = uint64_t{1} << 63;  // above all positions in an epoch
+constexpr int64_t images_a_piece = 4, draws_a_piece = 64;  // where a device does the rest
+constexpr uint64_t mix_tag = uint64_t{1} << 63;            // above all positions in an epoch
 
 class Stopwatch {
  public:
@@ -32,15 +32,17 @@ class Stopwatch {
 }  // namespace
 
 struct Loader::Slot {
+  int64_t number = 0;                                     // of the slots
   Tensor images, labels, masks, token_maps, token_views;  // room for a full batch
   Batch batch;                                            // their first rows
+  Mix mix;                                                // drawn ahead for a device
   std::atomic<int64_t> pieces_left = 0;
   std::mutex failing;
   std::exception_ptr error;  // of the lowest piece that failed
   int64_t failed_piece = -1;
 
   void release() {
-    batch.images = batch.labels = batch.masks = batch.other_labels = Tensor();
+    batch.images = batch.labels = batch.masks = batch.other_labels = batch.shares = Tensor();
     batch.token_maps = batch.token_views = Tensor();
     batch.lam = 1;
   }
@@ -62,8 +64,6 @@ struct Loader::Slot {
       batch.token_maps = rows_of(token_maps, count, token_labels->shape().inserted(0, full), DType::f32);
       batch.token_views = rows_of(token_views, count, {full, 6}, DType::f64);
     }
-    error = nullptr;
-    failed_piece = -1;
   }
 
   void fail_at(int64_t piece) {
@@ -81,7 +81,6 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
       mix_(options.mix),
       token_labels_(options.token_labels),
       seed_(options.seed),
-      pieces_per_batch_((sampler_.batch() + images_per_piece - 1) / images_per_piece),
       step_(sampler_.batches()),
       arena_(tbb::task_arena::automatic, 1, tbb::task_arena::priority::low) {
   check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
@@ -94,7 +93,16 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
   check(!token_labels_ || pipeline_.takes_originals(),
         "loader: token labels are of a whole picture, and of one ",
         "that is fitted the margins are gone; give augment.resized_crop");
-  for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>());
+  check(!token_labels_ || options.delivery.device == Device::cpu, "loader: token labels stay on the CPU");
+  for (int i = 0; i < options.depth; ++i) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->number = i;
+  }
+  if (options.delivery.device != Device::cpu)
+    device_ = std::make_unique<DeviceBatches>(split_, pipeline_, options.delivery, sampler_.batch(),
+                                              options.depth, mix_.any());
+  piece_images_ = resident() ? draws_a_piece : images_a_piece;
+  pieces_per_batch_ = (sampler_.batch() + piece_images_ - 1) / piece_images_;
 }
 
 Loader::~Loader() { stop(); }
@@ -111,18 +119,36 @@ void Loader::start(int64_t epoch, int64_t step) {
   epoch_ = epoch;
   step_ = step;
   delivered_ = false;
-  order_ = sampler_.epoch(epoch);
+  order_ = ahead_.epoch == epoch ? std::move(ahead_.order) : sampler_.epoch(epoch);
+  ahead_.epoch = -1;
   next_piece_ = step * pieces_per_batch_;
   for (int64_t ahead = 0; ahead < std::ssize(slots_); ++ahead) open(step + ahead);
+  if (sampler_.shuffles()) order_next_epoch();
+}
+
+// A permutation takes as long as some steps of a GPU.
+void Loader::order_next_epoch() {
+  const int64_t next = epoch_ + 1;
+  arena_.execute([this, next] {
+    tasks_.run([this, next] {
+      ahead_.order = sampler_.epoch(next);
+      ahead_.epoch = next;
+    });
+  });
 }
 
 void Loader::open(int64_t step) {
   if (step >= batches()) return;
   Slot& to = slot(step);
   const int64_t first = step * sampler_.batch(), count = std::min(sampler_.batch(), images() - first);
-  to.make_room(count, sampler_.batch(), pipeline_.image_shape(), split_->has_masks(), token_labels_.get());
+  if (device_)
+    device_->wait_for(to.number);
+  else
+    to.make_room(count, sampler_.batch(), pipeline_.image_shape(), split_->has_masks(), token_labels_.get());
+  to.error = nullptr;
+  to.failed_piece = -1;
   to.batch.indices.assign(order_.begin() + first, order_.begin() + first + count);
-  to.pieces_left = pieces_per_batch_;
+  to.pieces_left = pieces_per_batch_ + 1;  // and the sending
   open_pieces_ = (step + 1) * pieces_per_batch_;
   call_workers();
 }
@@ -137,14 +163,29 @@ int64_t Loader::claim(int64_t limit) {
 void Loader::make(int64_t piece) const {
   const int64_t step = piece / pieces_per_batch_;
   Slot& to = slot(step);
-  const int64_t begin = piece % pieces_per_batch_ * images_per_piece;
-  const int64_t end = std::min(begin + images_per_piece, std::ssize(to.batch.indices));
+  const int64_t begin = piece % pieces_per_batch_ * piece_images_;
+  const int64_t end = std::min(begin + piece_images_, std::ssize(to.batch.indices));
   try {
     fill(to, begin, end, step * sampler_.batch());
   } catch (...) {
     to.fail_at(piece);
   }
-  if (--to.pieces_left == 0) to.pieces_left.notify_all();
+  if (--to.pieces_left > 1) return;
+  try {
+    send(step);
+  } catch (...) {
+    to.fail_at(piece);
+  }
+  to.pieces_left = 0;
+  to.pieces_left.notify_all();
+}
+
+void Loader::send(int64_t step) const {
+  Slot& made = slot(step);
+  if (!device_ || made.error) return;
+  const int64_t images = std::ssize(made.batch.indices);
+  made.mix = draw_mix_of(step, images);
+  device_->send(made.number, images, made.mix);
 }
 
 // A picture and its mask, if there are any, as the pipeline takes them.
@@ -154,11 +195,9 @@ void Loader::decode(int64_t index, const Random& random, Image& image, Image& ma
     split_->original_mask(index, mask);
     return pipeline_.cut_scene(image, mask, random);
   }
-  if (pipeline_.takes_originals() && !split_->has_masks())
-    split_->original(index, image);
-  else
-    split_->image(index, image);
-  if (split_->has_masks()) split_->mask(index, mask);
+  if (!split_->has_masks()) return pipeline_.read(*split_, index, image);
+  split_->image(index, image);
+  split_->mask(index, mask);
 }
 
 // Pictures [begin, end) of a batch whose first one is number `first` of the epoch.
@@ -170,6 +209,10 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
+    if (device_) {
+      device_->draw(slot.number, i, index, of_picture);
+      continue;
+    }
     decode(index, of_picture, image, mask);
     if (token_labels_)
       label_tokens(slot.batch, i, pipeline_.map_of(of_picture, image.height, image.width), image);
@@ -215,11 +258,15 @@ void Loader::finish(int64_t step) {
   for (int64_t now; (now = left) > 0;) left.wait(now);
 }
 
-void Loader::mix(Batch& batch, int64_t step) {
-  const Shape& shape = batch.images.shape();
+Mix Loader::draw_mix_of(int64_t step, int64_t images) const {
   Random random =
       Random(seed_).split(static_cast<uint64_t>(epoch_)).split(mix_tag + static_cast<uint64_t>(step));
-  const Mix mix = draw_mix(mix_, shape[0], shape[2], shape[3], random);
+  return draw_mix(mix_, images, pipeline_.image_shape()[1], pipeline_.image_shape()[2], random);
+}
+
+void Loader::mix(Batch& batch, int64_t step) {
+  const Shape& shape = batch.images.shape();
+  const Mix mix = draw_mix_of(step, shape[0]);
   if (mix.partners.empty()) return;
   if (!mixed_images_.defined() || mixed_images_.shared())
     mixed_images_ = Tensor::empty(pipeline_.image_shape().inserted(0, sampler_.batch()));
@@ -245,7 +292,10 @@ const Batch* Loader::next() {
   delivered_ = true;
   ++step_;
   if (made.error) std::rethrow_exception(made.error);
-  if (mix_.any()) mix(made.batch, step_ - 1);
+  if (device_)
+    device_->deliver(made.number, std::ssize(made.batch.indices), made.mix, made.batch);
+  else if (mix_.any())
+    mix(made.batch, step_ - 1);
   return &made.batch;
 }
 

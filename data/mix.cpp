@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/mix_kernels.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 
@@ -24,8 +25,8 @@ double draw_gamma(double shape, Random& random) {
 void mix_image(const float* own, const float* other, const Mix& mix, const Shape& shape, float* to) {
   const int64_t height = shape[2], width = shape[3], floats = shape.elements() / shape[0];
   if (!mix.cut) {
-    const auto share = static_cast<float>(mix.lam), rest = static_cast<float>(1 - mix.lam);
-    for (int64_t i = 0; i < floats; ++i) to[i] = share * own[i] + rest * other[i];
+    const Mixup mixup(mix.lam);
+    for (int64_t i = 0; i < floats; ++i) to[i] = mixup(own[i], other[i]);
     return;
   }
   std::copy_n(own, floats, to);

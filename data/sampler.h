@@ -24,6 +24,7 @@ class Sampler {
   Sampler(int64_t images, const SamplerOptions& options, uint64_t seed);
 
   int64_t batch() const { return options_.batch; }
+  bool shuffles() const { return options_.shuffle; }
   int64_t batches() const;  // in an epoch
   int64_t images() const;   // that its batches hold
   // The indices of an epoch in their order. [images()]

@@ -50,6 +50,10 @@ class Pipeline {
   // takes stored ones too. Its draws are a stream of their own.
   bool cuts_scenes() const { return scene_crop_.has_value(); }
   void cut_scene(Image& picture, Image& mask, const Random& random) const;
+  // Picture i of the split as the pipeline takes it.
+  void read(const Split& split, int64_t i, Image& image) const {
+    return takes_originals_ ? split.original(i, image) : split.image(i, image);
+  }
   // Runs the stages on `image`, which is used up, and writes image_shape().elements() floats. Fails if the
   // picture that reaches the second stage has another size.
   void operator()(Image& image, Random random, float* to) const;
@@ -63,9 +67,9 @@ class Pipeline {
 
   // --- for a GPU that does it (data/feed.h) ---
 
-  // Whether all of its operations on bytes can say what they draw, and it has no other operation on floats
-  // than random erasing.
+  // Whether all of its operations on bytes can say what they draw.
   bool is_drawn() const { return draws_.size() == pixel_ops_.size(); }
+  // Whether there are operations on floats besides random erasing.
   bool has_float_ops() const { return !float_ops_.empty(); }
   int most_changes() const { return most_changes_; }  // of a picture
   // The draws of the first stage of a picture of the batch's size.

@@ -7,6 +7,7 @@
 
 #include "engine/core/error.h"
 #include "engine/cuda/blas.h"
+#include "engine/cuda/side_stream.h"
 #include "engine/cuda/stream.h"
 
 namespace tessera {
@@ -15,16 +16,13 @@ namespace {
 
 constexpr size_t most_keys = 1 << 12;  // that one step may draw
 
-Graph* captured = nullptr;   // the graph that is being captured
-Graph* refreshed = nullptr;  // or refreshed
+// By this thread: others may work on streams of their own meanwhile.
+thread_local Graph* captured = nullptr;   // the graph that is being captured
+thread_local Graph* refreshed = nullptr;  // or refreshed
 
 // For copies that are no part of a capture.
-cudaStream_t side_stream() {
-  static const cudaStream_t side = [] {
-    cudaStream_t made{};
-    expect(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "device");
-    return made;
-  }();
+const SideStream& side_stream() {
+  static const SideStream& side = *new SideStream;  // the driver may be gone when statics die
   return side;
 }
 
@@ -162,12 +160,13 @@ DrawKey Graph::draw_key(uint64_t key) {
 }
 
 void Graph::copy_constant(void* to, const void* from, size_t bytes) {
-  expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, side_stream()), "graph: constant");
-  expect(cudaStreamSynchronize(side_stream()), "graph: constant");
+  const SideStream::On on(side_stream());
+  expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "graph: constant");
+  synchronize();
 }
 
 void upload(void* to, const void* from, size_t bytes) {
-  static PinnedBuffers& buffers = *new PinnedBuffers;  // the driver may be gone when statics die
+  static PinnedBuffers& buffers = *new PinnedBuffers;  // as the side stream
   buffers.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/core/error.h"
+#include "engine/cuda/side_stream.h"
 
 namespace tessera {
 
@@ -59,9 +60,11 @@ const Device0& device0() {
   return device;
 }
 
+thread_local cudaStream_t side = nullptr;  // that this thread is on
+
 }  // namespace
 
-cudaStream_t stream() { return device0().stream; }
+cudaStream_t stream() { return side ? side : device0().stream; }
 
 const Gpu& gpu() { return device0().gpu; }
 
@@ -74,6 +77,25 @@ void expect(cudaError_t status, const char* what) {
            ? "; this build has no code for this GPU, configure it with -DCMAKE_CUDA_ARCHITECTURES=native"
            : "");
 }
+
+SideStream::SideStream() {
+  stream();  // the device is ready
+  expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "device");
+}
+
+SideStream::~SideStream() {
+  cudaStreamSynchronize(stream_);
+  cudaStreamDestroy(stream_);
+}
+
+SideStream::On::On(const SideStream& on) : outer_(side) { side = on.stream_; }
+SideStream::On::~On() { side = outer_; }
+
+Event::Event() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
+Event::~Event() { cudaEventDestroy(event_); }
+void Event::record() const { expect(cudaEventRecord(event_, stream()), "cuda"); }
+void Event::hold() const { expect(cudaStreamWaitEvent(stream(), event_, 0), "cuda"); }
+void Event::wait() const { expect(cudaEventSynchronize(event_), "cuda"); }
 
 void synchronize() { expect(cudaStreamSynchronize(stream()), "cuda"); }
 

@@ -4,7 +4,8 @@
 
 namespace tessera {
 
-// The one stream on which all kernels and copies run, in the order of the calls. Its first use makes the
+// The one stream on which all kernels and copies run, in the order of the calls; but for those of a thread
+// that is on a stream of its own (side_stream.h). Its first use makes the
 // device ready, and fails with the way on where there is no GPU, the driver is too old for this build, or the
 // GPU is older than compute capability 8.0.
 cudaStream_t stream();

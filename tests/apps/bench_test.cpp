@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/apps/program.h"
+#include "tests/cuda.h"
 
 using namespace tessera;
 
@@ -78,6 +79,20 @@ TEST_CASE("tessera bench infer, loader and gemm") {
   CHECK(gemm.json()[0].at("gflops") > gemm.json()[2].at("gflops"));  // f32 is the faster one
 }
 
+TEST_CASE("cuda: tessera bench loader, of data kept there and streamed") {
+  if (!cuda_here()) return;
+  for (const bool streamed : {false, true}) {
+    const Said said = tessera_program(
+        std::string(
+            "bench loader --dataset shapes --seconds 0.1 --batch 16 --device cuda --dtype bf16 --json") +
+        (streamed ? " --streamed" : ""));
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    CHECK(said.json().at("on_device") == !streamed);
+    CHECK(said.json().at("images").get<int64_t>() >= 16);
+  }
+}
+
 TEST_CASE("tessera bench: tables for people") {
   const Said said = tessera_program(
       "bench train --model vit --image-size 16 --classes 4 --batch 4 --steps 1 --warmup 0 --profile");
@@ -96,4 +111,5 @@ TEST_CASE("tessera bench: what it refuses") {
   CHECK(tessera_program("bench train --model vit --all").complains_of("--all"));
   CHECK(tessera_program("bench loader --dataset cifra10").complains_of("did you mean 'cifar10'?"));
   CHECK(tessera_program("bench loader --dataset cifar10").complains_of("--data"));
+  CHECK(tessera_program("bench loader --dtype bf16").complains_of("--device cuda"));
 }

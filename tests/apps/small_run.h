@@ -52,9 +52,10 @@ class Quiet {
 };
 
 // Begins the run in `path`, or goes on with the one that is there.
-inline Ending train_in(const std::filesystem::path& path, const SmallRun& run, const StopAfter& stop = {}) {
+inline Ending train_in(const std::filesystem::path& path, const SmallRun& run, const StopAfter& stop = {},
+                       const Computing& computing = {}) {
   const Quiet quiet;
-  Trainer trainer(run.config, run.dataset, {});
+  Trainer trainer(run.config, run.dataset, computing);
   if (!std::filesystem::exists(path)) {
     RunFolder folder = RunFolder::create(path, to_json(run.config));
     return trainer.run(folder, stop);

@@ -180,4 +180,21 @@ TEST_CASE("erasing: boxes within their ranges, a quarter of the time") {
   CHECK(std::set<float>(noisy.begin(), noisy.end()).size() > 3);
 }
 
+TEST_CASE("erasing: the noise is Random's, to a float's last digits, and each number is found by itself") {
+  for (uint64_t skipped = 0; skipped < 9; ++skipped) {
+    Random random(6, 7);
+    for (uint64_t i = 0; i < skipped; ++i) random.bits();
+    const Random::State from = random.state();
+    Random again(from);
+    for (uint64_t n = 0; n < 500; ++n) {
+      const double first = random.uniform();
+      const float noise = noise_of(first, random.uniform());
+      REQUIRE(noise == doctest::Approx(again.normal()).epsilon(1e-6));
+      REQUIRE(noise == noise_at(from, n));
+    }
+  }
+  CHECK(noise_of(0, 0.3) == 0);
+  CHECK(noise_of(1 - 0x1p-53, 0) == doctest::Approx(std::sqrt(106 * std::log(2.0))));
+}
+
 }  // namespace tessera

@@ -18,6 +18,7 @@
 #include <functional>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #define __global__
@@ -62,6 +63,7 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   }
   return votes;
 }
+inline int atomicAdd(int* to, int value) { return std::exchange(*to, *to + value); }  // one fiber at a time
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
 inline float __expf(float x) { return std::exp(x); }
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
@@ -100,7 +102,9 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
   constexpr int values[] = {9, 0, 2, 227 << 10};
   return *value = values[attribute], cudaSuccess;
 }
-inline cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return *free = *total = 0, cudaSuccess; }
+inline cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return *free = *total = size_t{1} << 30, cudaSuccess;
+}
 inline cudaError_t cudaMalloc(void** block, size_t bytes) {
   *block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (*block == nullptr) return cudaErrorMemoryAllocation;
@@ -112,6 +116,8 @@ inline cudaError_t cudaFree(void* block) { return std::free(block), cudaSuccess;
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = new emulator::Stream, cudaSuccess;
 }
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return *event = nullptr, cudaSuccess;

@@ -79,6 +79,9 @@ TEST_CASE("layers: kernels, CUDA and libraries have their place") {
   expect_clean("engine/ops/norm_cpu.cpp", "// no Tensor here\n#include \"engine/core/parallel.h\"\n");
   expect_clean("engine/core/memory_cuda.cu",
                "#include <cuda_runtime.h>\n#include \"engine/cuda/memory.h\"\n");
+  expect_clean("data/feed_cuda.cu", "#include \"data/feed.h\"\n#include \"engine/cuda/launch.h\"\n");
+  expect_breach("data/feed_cuda.cu", "#include \"engine/ops/walk.h\"\n", "data may not see engine/ops");
+  expect_breach("data/loader.cpp", "#include \"engine/cuda/stream.h\"\n", "CUDA is for");
 }
 
 TEST_CASE("tree: the top level is the design's, and no file is over 1 MB") {
