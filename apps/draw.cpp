@@ -50,7 +50,7 @@ class Contact {
 
 SampleOptions usual_sampling(const Model& model, int64_t steps) {
   const int64_t all = model.config.value("steps", int64_t{1000});
-  return {.sampler = Sampler::ddim,
+  return {.sampler = DiffusionSampler::ddim,
           .steps = std::min(steps, all),
           .guidance = model.config.value("label_dropout", 0.0) > 0 ? 1.5 : 1,
           .clip = true};

@@ -50,7 +50,7 @@ std::vector<int64_t> rows_of(const Options& options, const std::vector<std::stri
 
 SampleOptions sample_options(const Options& options, const Model& model) {
   SampleOptions how = usual_sampling(model, usual_steps);
-  if (options.sampler == "ddpm") how.sampler = Sampler::ddpm;
+  if (options.sampler == "ddpm") how.sampler = DiffusionSampler::ddpm;
   if (options.steps > 0) how.steps = options.steps;
   if (options.guidance) how.guidance = *options.guidance;
   return how;

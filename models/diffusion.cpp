@@ -249,7 +249,8 @@ Tensor sample(const Denoiser& network, const Tensor& noise, const Tensor& labels
     const auto [predicted, v] = ask(network, x, time, labels, options.guidance);
     Tensor x0 = predict_x0(s, x, t, predicted);
     if (options.clip) x0 = clipped(x0);
-    if (options.sampler == Sampler::ddim) {  // x_0 and the noise that it leaves in x, at the next time
+    if (options.sampler ==
+        DiffusionSampler::ddim) {  // x_0 and the noise that it leaves in x, at the next time
       const Tensor left = predict_noise(s, x, t, x0);
       x = add(scale(x0, std::sqrt(s.previous[step])), scale(left, std::sqrt(1 - s.previous[step])));
     } else {

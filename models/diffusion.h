@@ -53,10 +53,10 @@ Tensor log_variance(const NoiseSchedule& s, const Tensor& v, const Tensor& t, co
 Tensor diffusion_loss(const NoiseSchedule& s, const Tensor& out, const Tensor& x0, const Tensor& x,
                       const Tensor& t, const Tensor& noise);
 
-enum class Sampler { ddpm, ddim };  // ancestral (Ho et al., 2020); deterministic (Song et al., 2021)
+enum class DiffusionSampler { ddpm, ddim };  // ancestral (Ho et al., 2020); deterministic (Song et al., 2021)
 
 struct SampleOptions {
-  Sampler sampler = Sampler::ddpm;
+  DiffusionSampler sampler = DiffusionSampler::ddpm;
   int64_t steps = 250;  // of the T, evenly spaced
   double guidance = 1;  // above 1 pushes the noise away from that of "no label" (Ho and Salimans, 2022)
   bool clip = false;    // every predicted x_0 to [-1, 1], for pixels of that range

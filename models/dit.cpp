@@ -187,9 +187,9 @@ TensorMap DiT::evaluate(const TensorMap& inputs, Pass&) const {
   }
   outputs["noisy_logits"] = answer;
   const auto draw = [&] { return clean; };
-  SampleOptions options{.sampler = Sampler::ddpm, .steps = 5, .guidance = 2};
+  SampleOptions options{.sampler = DiffusionSampler::ddpm, .steps = 5, .guidance = 2};
   outputs["ddpm"] = tessera::sample(denoiser(), noise, y, options, draw);
-  options.sampler = Sampler::ddim;
+  options.sampler = DiffusionSampler::ddim;
   outputs["ddim"] = tessera::sample(denoiser(), noise, y, options, draw);
 
   Tape tape;  // the training loss's own, down to the network's answer

@@ -109,13 +109,14 @@ TEST_CASE("a network that knows the image leads both samplers to it") {
   uint64_t key = 0;
   const auto draw = [&] { return normal_noise(start.shape(), ++key, DType::f64); };
   const Tensor labels = times({0, 1});
-  for (const Sampler sampler : {Sampler::ddim, Sampler::ddpm})
+  for (const DiffusionSampler sampler : {DiffusionSampler::ddim, DiffusionSampler::ddpm})
     CHECK(largest_difference(sample(oracle, start, labels, {.sampler = sampler, .steps = 20}, draw), image) <
           1e-9);
   CHECK(asked == 40);
   CHECK(key == 19);  // DDPM draws at all steps but the last, DDIM never
-  const Tensor clipped = sample(oracle, start, labels,
-                                {.sampler = Sampler::ddpm, .steps = 10, .guidance = 3, .clip = true}, draw);
+  const Tensor clipped =
+      sample(oracle, start, labels,
+             {.sampler = DiffusionSampler::ddpm, .steps = 10, .guidance = 3, .clip = true}, draw);
   CHECK(asked == 60);
   for (size_t i = 0; i < clipped.values().size(); ++i)
     CHECK(clipped.values()[i] == doctest::Approx(std::clamp(image.values()[i], -1.0, 1.0)));
@@ -131,7 +132,7 @@ TEST_CASE("guidance goes beyond the label's noise, away from that of none") {
   const Denoiser five{
       [](const Tensor& x, const Tensor&, const Tensor&) { return Tensor::full(x.shape(), 5, DType::f64); },
       10, Betas::cosine, -1};
-  SampleOptions options{.sampler = Sampler::ddim, .steps = 4, .guidance = 4};
+  SampleOptions options{.sampler = DiffusionSampler::ddim, .steps = 4, .guidance = 4};
   const Tensor guided = sample(network, start, times({0}), options, {});
   options.guidance = 1;
   CHECK(largest_difference(guided, sample(five, start, times({0}), options, {})) < 1e-12);

@@ -132,13 +132,14 @@ TEST_CASE("DiT's loss falls on one batch, at the same draws") {
 TEST_CASE("samples have the images' shape and follow the seed; labels and guidance count") {
   const Model model = build(everything(), {.dtype = DType::f64});
   perturb(model);
-  const auto drawn = [&](std::vector<int64_t> labels, double guidance, uint64_t seed, Sampler sampler) {
+  const auto drawn = [&](std::vector<int64_t> labels, double guidance, uint64_t seed,
+                         DiffusionSampler sampler) {
     Pass pass{.random = Random(seed)};
     const SampleOptions options{.sampler = sampler, .steps = 4, .guidance = guidance, .clip = true};
     return model.sample(Tensor::from(labels, {static_cast<int64_t>(labels.size())}), options, pass).values();
   };
-  CHECK(drawn({0, 1}, 1, 1, Sampler::ddpm).size() == 2 * 2 * 4 * 4);
-  for (const Sampler sampler : {Sampler::ddpm, Sampler::ddim}) {
+  CHECK(drawn({0, 1}, 1, 1, DiffusionSampler::ddpm).size() == 2 * 2 * 4 * 4);
+  for (const DiffusionSampler sampler : {DiffusionSampler::ddpm, DiffusionSampler::ddim}) {
     CHECK(drawn({0, 1}, 1, 1, sampler) == drawn({0, 1}, 1, 1, sampler));
     CHECK(drawn({0, 1}, 1, 1, sampler) != drawn({0, 1}, 1, 2, sampler));
     CHECK(drawn({0, 1}, 1, 1, sampler) != drawn({0, 2}, 1, 1, sampler));
@@ -177,12 +178,12 @@ TEST_CASE("a DiT that was shown two pictures draws the one it is asked for") {
     optimizer.step(3e-3);
   }
   const Tensor asked = Tensor::from(std::vector<int64_t>{0, 1, 0, 1}, {4});
-  for (const Sampler sampler : {Sampler::ddpm, Sampler::ddim}) {
+  for (const DiffusionSampler sampler : {DiffusionSampler::ddpm, DiffusionSampler::ddim}) {
     const SampleOptions options{.sampler = sampler, .steps = 25, .guidance = 1.5, .clip = true};
     const std::vector<double> drawn = model.sample(asked, options, pass).values();
     double error = 0;
     for (size_t i = 0; i < drawn.size(); ++i) error = std::max(error, std::abs(drawn[i] - pixels[i]));
-    CAPTURE(sampler == Sampler::ddpm);
+    CAPTURE(sampler == DiffusionSampler::ddpm);
     CHECK(error < 1);  // every pixel on its side
   }
 }
