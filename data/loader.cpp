@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "engine/core/error.h"
-#include "engine/core/parallel.h"
 
 namespace tessera {
 
@@ -110,6 +109,7 @@ Loader::~Loader() { stop(); }
 void Loader::stop() {
   open_pieces_ = 0;
   arena_.execute([this] { tasks_.wait(); });
+  ahead_.made.acquire();
 }
 
 void Loader::start(int64_t epoch, int64_t step) {
@@ -133,6 +133,7 @@ void Loader::order_next_epoch() {
     tasks_.run([this, next] {
       ahead_.order = sampler_.epoch(next);
       ahead_.epoch = next;
+      ahead_.made.release();
     });
   });
 }

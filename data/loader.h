@@ -13,6 +13,7 @@
 #include "data/mix.h"
 #include "data/sampler.h"
 #include "data/token_labels.h"
+#include "engine/core/parallel.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {
@@ -107,6 +108,7 @@ class Loader {
   struct {
     int64_t epoch = -1;
     std::vector<int64_t> order;
+    Handover made;
   } ahead_;  // the next epoch's, made by a worker
   double wait_seconds_ = 0;
 
