@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/resize.h"
 #include "engine/core/error.h"
+#include "engine/io/file.h"
 
 namespace tessera {
 
@@ -49,11 +50,11 @@ class AdeSplit : public FileSplit {
   void original_mask(int64_t i, Image& out) const override {
     const auto at = static_cast<size_t>(i);
     const std::string path = annotations_[at].string(), picture = pictures_[at].path.string();
-    const std::vector<uint8_t> bytes = read_file(annotations_[at], max_image_file_bytes);
+    const std::vector<uint8_t> bytes = read_bytes(annotations_[at], max_image_file_bytes);
     check_is_grey(bytes, path);
     out = decode_image(bytes, path);
     const auto [height, width] =
-        image_dimensions(read_file(pictures_[at].path, max_image_file_bytes), picture);
+        image_dimensions(read_bytes(pictures_[at].path, max_image_file_bytes), picture);
     check(out.height == height && out.width == width, path, ": an annotation of ", out.width, " x ",
           out.height, " pixels, its picture ", picture, " has ", width, " x ", height);
     const uint8_t most = *std::max_element(out.pixels.begin(), out.pixels.end());

@@ -5,10 +5,11 @@
 #include <limits>
 #include <mutex>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/md5.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "engine/io/file.h"
 
 namespace tessera {
 
@@ -64,7 +65,7 @@ class Pictures {
     if (split(i).has_masks()) split(i).mask(number(i), image);
     if (are_files()) {  // as it is stored, before it was fitted to the data set's size
       const std::string path = source(i);
-      const std::vector<uint8_t> bytes = read_file(path, max_image_file_bytes);
+      const std::vector<uint8_t> bytes = read_bytes(path, max_image_file_bytes);
       seen.file = md5(bytes);
       image = decode_image(bytes, path);
     } else {

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/md5.h"
 #include "data/unpack.h"
 #include "engine/core/error.h"

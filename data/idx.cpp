@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {

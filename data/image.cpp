@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "data/decoding.h"
-#include "data/file.h"
 #include "data/jpeg.h"
 #include "data/png.h"
 #include "engine/core/error.h"
+#include "engine/io/file.h"
 
 // Zeroed memory: a damaged file may make stb_image read a table that the file does not define.
 #define STBI_MALLOC(bytes) std::calloc(1, bytes)
@@ -170,7 +170,7 @@ std::array<int, 2> image_dimensions(Bytes bytes, const std::string& path) {
 }
 
 Image load_image(const std::filesystem::path& path) {
-  return decode_image(read_file(path, max_image_file_bytes), path.string());
+  return decode_image(read_bytes(path, max_image_file_bytes), path.string());
 }
 
 std::vector<uint8_t> encode_png(const Image& image) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 #include "engine/core/random.h"
 

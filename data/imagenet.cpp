@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {

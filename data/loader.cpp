@@ -83,10 +83,8 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
       step_(sampler_.batches()),
       arena_(tbb::task_arena::automatic, 1, tbb::task_arena::priority::low) {
   check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
-  check(!mix_.any() || !split_->has_masks(),
-        "loader: pictures with masks are not mixed; leave mixup and cutmix off");
-  check(!mix_.any() || !token_labels_,
-        "loader: pictures with token labels are not mixed; leave mixup and cutmix off");
+  check(!mix_.any() || (!split_->has_masks() && !token_labels_), "loader: pictures with ",
+        token_labels_ ? "token labels" : "masks", " are not mixed; leave mixup and cutmix off");
   check(!pipeline_.cuts_scenes() || split_->has_masks(),
         "loader: augment.scene_crop cuts pictures by their masks, and these have none");
   check(!token_labels_ || pipeline_.takes_originals(),
@@ -204,8 +202,7 @@ void Loader::decode(int64_t index, const Random& random, Image& image, Image& ma
 // Pictures [begin, end) of a batch whose first one is number `first` of the epoch.
 void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
-  const int64_t floats = pipeline_.image_shape().elements();
-  const int64_t pixels = floats / 3;
+  const int64_t floats = pipeline_.image_shape().elements(), pixels = floats / 3;
   Image image, mask;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
@@ -218,9 +215,8 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
     if (token_labels_)
       label_tokens(slot.batch, i, pipeline_.map_of(of_picture, image.height, image.width), image);
     pipeline_(image, of_picture, slot.batch.images.data<float>() + i * floats);
-    if (slot.batch.masks.defined()) {
+    if (slot.batch.masks.defined())
       pipeline_.mask(mask, of_picture, slot.batch.masks.data<int64_t>() + i * pixels);
-    }
     slot.batch.labels.data<int64_t>()[i] = split_->label(index);
   }
 }

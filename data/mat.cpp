@@ -9,7 +9,7 @@
 #include <fstream>
 #include <optional>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {

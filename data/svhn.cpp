@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/mat.h"
 #include "engine/core/error.h"
 

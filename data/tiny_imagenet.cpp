@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {

@@ -155,6 +155,15 @@ std::string read_text(const fs::path& path) {
   return text;
 }
 
+std::vector<uint8_t> read_bytes(const fs::path& path, int64_t limit) {
+  const InputFile file(path);
+  check(file.size() <= static_cast<uint64_t>(limit), path.string(), ": ", file.size(),
+        " bytes, more than the ", limit, " that are taken here");
+  std::vector<uint8_t> bytes(file.size());
+  file.read(0, bytes.data(), bytes.size());
+  return bytes;
+}
+
 void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
   std::error_code none;
   fs::path target = fs::weakly_canonical(path, none);  // the file that a link leads to, not the link

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -32,6 +33,8 @@ class InputFile {
 
 // All bytes of a regular file.
 std::string read_text(const std::filesystem::path& path);
+// The same where no more than `limit` bytes are to be taken into memory; fails for a larger file.
+std::vector<uint8_t> read_bytes(const std::filesystem::path& path, int64_t limit);
 
 // Makes `path` hold the pieces, one after another: written to a new file beside it, synced, renamed over it,
 // the folder synced. A kill or a full disk at any moment leaves the old file whole, or the new one. A file

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <optional>
-#include <thread>
+#include <string>
 #include <vector>
 
 #include "engine/check/op_case.h"
@@ -15,17 +14,10 @@
 #include "engine/ops/matmul.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/reduce.h"
+#include "tests/autograd/leaf.h"
 
 using namespace tessera;
 using Values = std::vector<double>;
-
-namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  return Tensor::from(values, {static_cast<int64_t>(values.size())}, DType::f64).require_grad();
-}
-
-}  // namespace
 
 TEST_CASE("tape: no tape, nothing recorded") {
   const Tensor w = leaf({1, 2});
@@ -158,89 +150,6 @@ TEST_CASE("tape: steps carry their op and their module's path") {
   CHECK(tape.steps()[1].path.empty());
   CHECK(tape.steps()[0].op->name == "scale");
   CHECK(tape.steps()[0].op->backward == "dx = c * dy");
-}
-
-TEST_CASE("tape: a Pause records nothing, and ends") {
-  const Tensor w = leaf({2});
-  Tape tape;
-  Tensor constant;
-  {
-    const Pause pause;
-    CHECK(Tape::recording() == nullptr);
-    constant = scale(w, 10);
-    { const Pause again; }
-    CHECK(Tape::recording() == nullptr);
-  }
-  CHECK(Tape::recording() == &tape);
-  tape.backward(sum(multiply(w, constant)));
-  CHECK(w.grad().values() == Values{20});
-}
-
-TEST_CASE("tape: tapes nest; the innermost records, and an outer value is a constant to it") {
-  const Tensor w = leaf({3});
-  Tape outer;
-  const Tensor h = multiply(w, w);
-  {
-    Tape inner;
-    const Tensor v = Tensor::from({5}, {1}, DType::f64).require_grad();
-    inner.backward(sum(multiply(multiply(v, h), w)));
-    CHECK(v.grad().values() == Values{27});
-    CHECK(w.grad().values() == Values{45});
-    CHECK(outer.steps().size() == 1);
-  }
-  CHECK(Tape::recording() == &outer);
-  w.zero_grad();
-  outer.backward(sum(multiply(h, w)));
-  CHECK(w.grad().values() == Values{27});
-  CHECK(outer.gradient(w).values() == Values{27});
-}
-
-TEST_CASE("tape: a leaf keeps its gradient on the outer tape after an inner one has met it") {
-  const Tensor w = leaf({3});
-  Tape outer;
-  const Tensor y = sum(multiply(w, w));
-  outer.keep(w);
-  {
-    Tape inner;
-    inner.backward(sum(w));
-  }
-  w.zero_grad();
-  outer.backward(y);
-  CHECK(outer.gradient(w).values() == Values{6});
-}
-
-TEST_CASE("tape: a value of a dead tape is an error, with or without another tape") {
-  const Tensor w = leaf({1});
-  Tensor stale;
-  {
-    Tape tape;
-    stale = scale(w, 2);
-  }
-  const char* text =
-      "scale: input [1] is a value of a tape that has ended, its gradient can flow no more; keep the tape "
-      "alive, "
-      "or detach() the value";
-  CHECK_THROWS_WITH_AS(scale(stale, 1), text, Error);
-  CHECK(scale(stale.detach(), 3).item() == 6);
-  Tape tape;
-  CHECK_THROWS_WITH_AS(scale(stale, 1), text, Error);
-  CHECK_THROWS_AS(tape.backward(stale), Error);
-}
-
-TEST_CASE("tape: another thread's tape is another tape") {
-  const Tensor w = leaf({1});
-  Tape tape;
-  const Tensor h = scale(w, 2);
-  std::optional<std::string> error;
-  std::thread([&] {
-    Tape theirs;
-    try {
-      scale(h, 3);
-    } catch (const Error& e) {
-      error = e.what();
-    }
-  }).join();
-  CHECK(error.has_value());
 }
 
 TEST_CASE("tape: errors of backward") {

@@ -97,7 +97,7 @@ TEST_CASE("cifar: what is wrong is named") {
   put(folder / "batches.meta.txt", std::string("cat\ndog\n"));
   check_refused(open, "batches.meta.txt", "names 2 classes");
   std::filesystem::remove(folder / "batches.meta.txt");
-  check_refused(open, "batches.meta.txt", "no such file");
+  check_refused(open, "batches.meta.txt", "No such file");
 }
 
 }  // namespace tessera

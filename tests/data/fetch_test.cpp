@@ -1,7 +1,7 @@
 #include "data/fetch.h"
 
 #include "data/download.h"
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/md5.h"
 #include "data/unpack.h"
 #include "tests/data/files.h"

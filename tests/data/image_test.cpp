@@ -86,9 +86,9 @@ TEST_CASE("image: what is no picture is refused by name") {
         decode_image(Bytes{'G', 'I', 'F', '8', '9', 'a'}, "a.png");
       },
       "a.png", "JPEG, PNG or BMP");
-  check_refused([] { load_image("nowhere/a.png"); }, "nowhere/a.png", "no such file");
+  check_refused([] { load_image("nowhere/a.png"); }, "nowhere/a.png", "cannot open it: No such file");
   const TemporaryFolder folder;
-  check_refused([&] { load_image(folder.path()); }, "not a file");
+  check_refused([&] { load_image(folder.path()); }, "is a folder, wanted a file");
 }
 
 TEST_CASE("image: whatever is cut off a file, it is refused and never made up") {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/cifar.h"
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/idx.h"
 #include "data/mat.h"
 #include "engine/io/json.h"

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "data/file.h"
+#include "data/folder.h"
 #include "data/registry.h"
 #include "tests/data/files.h"
 

@@ -58,6 +58,14 @@ TEST_CASE("a file is written, read back and replaced, and nothing else is left i
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("no more than the limit is taken into memory") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "x", "four");
+  CHECK(read_bytes(folder / "x", 4) == std::vector<uint8_t>{'f', 'o', 'u', 'r'});
+  const std::string refusal = message_of<Error>([&] { read_bytes(folder / "x", 3); });
+  CHECK(refusal.find("4 bytes, more than the 3") != std::string::npos);
+}
+
 TEST_CASE("a new file has the mode of any new file, a replaced one keeps its own") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "new", "1");

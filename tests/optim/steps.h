@@ -8,12 +8,9 @@
 #include "engine/core/random.h"
 #include "engine/core/tensor.h"
 #include "engine/optim/optimizer.h"
+#include "tests/autograd/leaf.h"
 
 namespace tessera {
-
-inline Tensor leaf(std::initializer_list<double> values, DType dtype = DType::f64) {
-  return Tensor::from(values, {static_cast<int64_t>(values.size())}, dtype).require_grad();
-}
 
 // As backward() would leave it.
 inline void set_gradient(const Tensor& parameter, const Tensor& gradient) {

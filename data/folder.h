@@ -1,16 +1,12 @@
 #pragma once
 
-// Reading folders and files, with errors that name the path and say what was expected there.
+// What a data set's folder holds, with errors that name the path and say what was expected there.
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace tessera {
-
-// The bytes of a regular file. Fails if it is missing, unreadable, or larger than `limit` bytes.
-std::vector<uint8_t> read_file(const std::filesystem::path& path, int64_t limit);
 
 // The lines of a text file without line ends (\n or \r\n); empty lines at the end are left out.
 std::vector<std::string> read_lines(const std::filesystem::path& path);

@@ -1,11 +1,10 @@
-#include "data/file.h"
+#include "data/folder.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <cstdint>
 
 #include "engine/core/error.h"
+#include "engine/io/file.h"
 
 namespace tessera {
 
@@ -28,23 +27,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-std::vector<uint8_t> read_file(const fs::path& path, int64_t limit) {
-  std::error_code error;
-  check(fs::exists(path, error), path.string(), ": no such file");
-  check(is_file(path), path.string(), ": not a file");
-  const int64_t size = static_cast<int64_t>(fs::file_size(path, error));
-  check(!error, path.string(), ": ", error.message());
-  check(size <= limit, path.string(), ": ", size, " bytes, more than the ", limit, " that are taken here");
-  std::ifstream in(path, std::ios::binary);
-  check(in.is_open(), path.string(), ": cannot be opened: ", std::strerror(errno));
-  std::vector<uint8_t> bytes(static_cast<size_t>(size));
-  in.read(reinterpret_cast<char*>(bytes.data()), size);
-  check(in.gcount() == size, path.string(), ": only ", in.gcount(), " of ", size, " bytes could be read");
-  return bytes;
-}
-
 std::vector<std::string> read_lines(const fs::path& path) {
-  const std::vector<uint8_t> bytes = read_file(path, max_text_bytes);
+  const std::vector<uint8_t> bytes = read_bytes(path, max_text_bytes);
   const auto ends = std::count(bytes.begin(), bytes.end(), '\n');
   check(ends <= max_text_lines, path.string(), ": ", ends, " lines, more than the ", max_text_lines,
         " that are read");
