@@ -107,7 +107,7 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
   attention.qkv_init = xavier_q_and_kv(attention.heads * attention.head_dim);
   fill = attention.mask_diagonal ? wanted : MaskFill::none;
 
-  const Grid grid = patch_grid(frame.image_size, tokenizer.patch_size);
+  const Grid grid = patch_grid(frame.image_size, tokenizer);
   patch_embed = Tokenizer(scope / "patch_embed", tokenizer, frame.in_channels, dim, frame.eps);
   pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dim}, normal(1));
   cls_token = scope.parameter("cls_token", {1, 1, dim}, normal(1));

@@ -130,9 +130,11 @@ DiT::DiT(const Json& config, const Scope& outer) {
   if (time_dim % 2 != 0) fields.fail_at("time_dim", "is ", time_dim, "; half are cosines, half sines");
   if (betas == Betas::linear && steps <= 20)
     fields.fail_at("steps", "is ", steps, "; so few make the last linear beta, 20 / steps, 1 or more");
+  if (tokenizer.stride)
+    fields.fail_at("tokenizer.stride", "goes with classifiers; each pixel is of one token here");
   fields.done();
 
-  grid = patch_grid(image_size, tokenizer.patch_size);
+  grid = patch_grid(image_size, tokenizer);
   patch_embed = Tokenizer(scope / "patch_embed", tokenizer, in_channels, dim, 1e-5);
   positions = position_waves(grid, dim, scope);
   t_embed = TimeEmbedding(scope / "t_embed", steps, time_dim, dim);

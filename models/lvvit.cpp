@@ -115,7 +115,7 @@ LvVit::LvVit(const Json& config, const Scope& outer) {
     conv_stem.emplace(scope / "patch_embed", stem, in_channels, dim);
   } else {
     const Tokenizer::Options options = read_tokenizer(tokenizer);
-    grid = patch_grid(image_size, options.patch_size);
+    grid = patch_grid(image_size, options);
     patch_embed = Tokenizer(scope / "patch_embed", options, in_channels, dim, eps);
   }
   cls_token = scope.parameter("cls_token", {1, 1, dim}, truncated_normal(0.02));

@@ -36,7 +36,7 @@ PiT::PiT(const Json& config, const Scope& scope) {
   const auto shifted = read_pool(fields, "conv");
   fields.done();
 
-  Grid grid = patch_grid(frame.image_size, frame.tokenizer.patch_size);
+  Grid grid = patch_grid(frame.image_size, frame.tokenizer);
   patch_embed = Tokenizer(scope / "patch_embed", frame.tokenizer, frame.in_channels, dims[0], frame.eps,
                           frame.tokenizer.shifted ? xavier_normal() : xavier_normal_conv());
   cls_token = scope.parameter("cls_token", {1, 1, dims[0]}, normal(1));

@@ -223,7 +223,7 @@ RMT::RMT(const Json& config, const Scope& outer) {
   } else {
     const Tokenizer::Options options = read_tokenizer(tokenizer);
     tokens.emplace(scope / "patch_embed", options, in_channels, dim[0], block_eps);
-    grid = patch_grid(image_size, options.patch_size);
+    grid = patch_grid(image_size, options);
   }
   size_t built = 0;
   for (size_t i = 0; i < dim.size(); ++i) {

@@ -112,7 +112,7 @@ Swin::Swin(const Json& config, const Scope& outer) {
   const auto shifted = read_pool(fields, "merge");
   fields.done();
 
-  Grid grid = patch_grid(frame.image_size, frame.tokenizer.patch_size);
+  Grid grid = patch_grid(frame.image_size, frame.tokenizer);
   patch_embed = Tokenizer(scope / "patch_embed", frame.tokenizer, frame.in_channels, dims[0], frame.eps);
   if (positions)
     pos_embed = scope.parameter("pos_embed", {1, grid.height * grid.width, dims[0]}, truncated_normal(0.02));

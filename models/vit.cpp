@@ -16,7 +16,7 @@ ViT::ViT(const Json& config, const Scope& scope) {
   const AttentionOptions attention = read_attention(fields.object("attention"), dim);
   fields.done();
 
-  const Grid grid = patch_grid(frame.image_size, tokenizer.patch_size);
+  const Grid grid = patch_grid(frame.image_size, tokenizer);
   patch_embed = Tokenizer(scope / "patch_embed", tokenizer, frame.in_channels, dim, frame.eps);
   cls_token = scope.parameter("cls_token", {1, 1, dim}, normal(1));
   pos_embed = scope.parameter("pos_embed", {1, 1 + grid.height * grid.width, dim}, normal(1));

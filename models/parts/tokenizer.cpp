@@ -1,7 +1,9 @@
 #include "models/parts/tokenizer.h"
 
 #include "engine/autograd/observe.h"
+#include "engine/ops/conv.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/shape.h"
 
 namespace tessera {
 
@@ -18,18 +20,24 @@ Tokenizer::Options read_tokenizer(Fields fields) {
   Tokenizer::Options o;
   o.shifted = fields.choice("kind", {"patch", "shifted"}) == "shifted";
   o.patch_size = fields.get<int64_t>("patch_size", Range::at_least(1));
+  o.stride = fields.get<int64_t>("stride", o.patch_size, Range::at_least(1));
+  if (o.stride == o.patch_size) o.stride = 0;
   o.directions = read_directions(fields);
   o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
   o.post_norm = fields.get("post_norm", false);
   if (o.shifted && o.post_norm) fields.fail_at("post_norm", "goes with kind patch; SPT norms before its map");
+  if (o.shifted && o.stride) fields.fail_at("stride", "goes with kind patch; SPT's patches lie side by side");
   fields.done();
   return o;
 }
 
-Grid patch_grid(int64_t image_size, int64_t patch_size) {
-  check(image_size > 0 && image_size % patch_size == 0, "tokenizer: an image of ", image_size,
-        " pixels is no whole ", "number of patches of ", patch_size);
-  return {image_size / patch_size, image_size / patch_size};
+Grid patch_grid(int64_t image_size, const Tokenizer::Options& o) {
+  check(image_size >= o.patch_size, "tokenizer: an image of ", image_size,
+        " pixels is smaller than a patch of ", o.patch_size);
+  check(o.stride || image_size % o.patch_size == 0, "tokenizer: an image of ", image_size,
+        " pixels is no whole number of patches of ", o.patch_size);
+  const int64_t side = (image_size - o.patch_size) / (o.stride ? o.stride : o.patch_size) + 1;
+  return {side, side};
 }
 
 Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, int64_t dim, double eps,
@@ -44,15 +52,22 @@ Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, 
   if (o.post_norm) norm = LayerNorm(scope / "norm", dim, eps);
 }
 
+Tensor Tokenizer::map() const { return weight.reshape({weight.dim(0), -1}); }
+
+Tensor Tokenizer::overlapping(const Tensor& image) const {
+  const Tensor pixels = permute(image, {0, 2, 3, 1});  // [B, H, W, C]
+  return conv2d(pixels, weight, bias, {.stride = options.stride}).reshape({image.dim(0), -1, weight.dim(0)});
+}
+
 Tensor Tokenizer::operator()(const Tensor& image) const {
   const Inside here(path);
-  const Tensor map = weight.reshape({weight.dim(0), -1});  // [D, C(S+1) P P]
   if (!options.shifted) {
-    const Tensor tokens = linear(patches(image, options.patch_size), map, bias);
+    const Tensor tokens =
+        options.stride ? overlapping(image) : linear(patches(image, options.patch_size), map(), bias);
     return options.post_norm ? norm(tokens) : tokens;
   }
   const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
-  return linear(norm(shifted_patches(image, options.patch_size, options.directions, shift)), map, bias);
+  return linear(norm(shifted_patches(image, options.patch_size, options.directions, shift)), map(), bias);
 }
 
 }  // namespace tessera

@@ -16,11 +16,12 @@ namespace tessera {
 //   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image moved by floor(patch_size * ratio) pixels
 //
 // P cuts the image into P x P patches, row by row, each flattened as (c, p1, p2). E is a convolution's weight
-// [D, C, P, P], used as a linear map.
+// [D, C, P, P], used as a linear map. A stride other than P lets the patches of kind patch overlap, as in the
+// PiT paper.
 struct Tokenizer {
   struct Options {
     bool shifted = false;
-    int64_t patch_size = 0;
+    int64_t patch_size = 0, stride = 0;  // stride 0: the patches lie side by side
     Directions directions = Directions::diagonal;
     double ratio = 0.5;
     bool post_norm = false;
@@ -37,6 +38,10 @@ struct Tokenizer {
   LayerNorm norm;       // before the map for SPT, after it for post_norm
   Tensor weight, bias;  // [D, C(S+1), P, P], [D]
   std::string path;
+
+ private:
+  Tensor map() const;                             // [D, C(S+1) P P]
+  Tensor overlapping(const Tensor& image) const;  // [B, N, D]
 };
 
 // The config's "tokenizer" object, for architectures that take kinds patch and shifted.
@@ -47,7 +52,8 @@ Directions read_directions(Fields& fields);
 // How many shifted copies there are.
 int64_t copies(Directions directions);
 
-// The grid of patches of an image; fails if it is not a whole number of them.
-Grid patch_grid(int64_t image_size, int64_t patch_size);
+// The grid of an image's patches. Fails if they lie side by side and are no whole number, and if the image is
+// smaller than one.
+Grid patch_grid(int64_t image_size, const Tokenizer::Options& options);
 
 }  // namespace tessera

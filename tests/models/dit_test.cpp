@@ -202,6 +202,7 @@ TEST_CASE("what DiT cannot be is refused with the reason") {
   says("drop_path", 0.1, "drop_path is not known here");
   says("label_dropout", 1.5, "label_dropout");
   says("image_size", 5, "5 pixels");
+  says("tokenizer", {{"kind", "patch"}, {"patch_size", 2}, {"stride", 1}}, "tokenizer.stride goes with");
   const Model model = build(everything());
   Pass pass;
   CHECK_THROWS_WITH_AS(model.training_loss({{"input", random_images({2, 2, 4, 4})},

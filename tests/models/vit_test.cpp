@@ -85,6 +85,25 @@ TEST_CASE("the modifiers that sharing and kind select make the parameters of the
   CHECK(model.parameters.find("patch_embed.norm.weight")->shape() == Shape{2 * 5 * 4});
 }
 
+TEST_CASE("patches overlap where their stride says so; a stride of their own size changes nothing") {
+  Json config = everything();
+  config["tokenizer"] = {{"kind", "patch"}, {"patch_size", 4}, {"stride", 3}};
+  const Model model = build(config, {.dtype = DType::f64});
+  CHECK(model.parameters.find("pos_embed")->shape() == Shape{1, 1 + 2 * 2, 12});  // at 0 and 3; 6 has no room
+  perturb(model);
+  const Tensor images = random_tensor({2, 2, 8, 8}, 99);
+  Pass pass;
+  check_slopes(model, [&] { return loss_of(model, images, pass); });
+
+  const auto logits = [&](const Json& options) {
+    Json with = everything();
+    with["tokenizer"] = options;
+    return build(with, {.dtype = DType::f64}).logits(images, pass).values();
+  };
+  CHECK(logits({{"kind", "patch"}, {"patch_size", 4}, {"stride", 4}}) ==
+        logits({{"kind", "patch"}, {"patch_size", 4}}));
+}
+
 TEST_CASE("a config that makes no sense is refused with the reason") {
   const auto says = [](const std::function<void(Json&)>& change, const std::string& part) {
     Json config = everything();
@@ -98,6 +117,8 @@ TEST_CASE("a config that makes no sense is refused with the reason") {
   says([](Json& c) { c["attention"]["heads"] = 13; }, "heads");
   says([](Json& c) { c["attention"]["prior"]["sharing"] = "heads"; }, "head");
   says([](Json& c) { c["tokenizer"]["post_norm"] = true; }, "post_norm");
+  says([](Json& c) { c["tokenizer"]["stride"] = 1; }, "tokenizer.stride goes with kind patch");
+  says([](Json& c) { c["tokenizer"]["patch_size"] = 16; }, "8 pixels is smaller than a patch of 16");
   says([](Json& c) { c["attention"]["decay"] = {{"kind", "fixed"}, {"initial", 0.0}}; }, "positive");
   says([](Json& c) { c.erase("dim"); }, "dim");
   CHECK(refusal(everything()) == "");

@@ -192,7 +192,7 @@ TEST_CASE("weights: a head of another count of classes stays fresh where asked")
 }
 
 TEST_CASE("weights: what timm saved gives timm's logits") {
-  for (const char* name : {"vit", "swin", "pit", "efficientnet"}) {
+  for (const char* name : {"vit", "swin", "pit", "pit-overlapping", "efficientnet"}) {
     CAPTURE(name);
     const std::filesystem::path folder = std::filesystem::path(TESSERA_FIXTURES) / "timm";
     const TensorFile answers = read_safetensors(folder / (name + std::string("-answers.safetensors")));
