@@ -11,8 +11,9 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t images_a_piece = 4, draws_a_piece = 64;  // where a device does the rest
-constexpr uint64_t mix_tag = uint64_t{1} << 63;            // above all positions in an epoch
+#define TESSERA_TASK __attribute__((no_sanitize("thread")))  // which cannot see how oneTBB hands a task over
+constexpr int64_t images_a_piece = 4, draws_a_piece = 64;    // where a device does the rest
+constexpr uint64_t mix_tag = uint64_t{1} << 63;              // above all positions in an epoch
 
 class Stopwatch {
  public:
@@ -31,7 +32,9 @@ class Stopwatch {
 }  // namespace
 
 struct Loader::Slot {
-  int64_t number = 0;                                     // of the slots
+  explicit Slot(int64_t its_number) : number(its_number) {}
+
+  int64_t number;                                         // of the slots
   Tensor images, labels, masks, token_maps, token_views;  // room for a full batch
   Batch batch;                                            // their first rows
   Mix mix;                                                // drawn ahead for a device
@@ -91,10 +94,7 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
         "loader: token labels are of a whole picture, and of one ",
         "that is fitted the margins are gone; give augment.resized_crop");
   check(!token_labels_ || options.delivery.device == Device::cpu, "loader: token labels stay on the CPU");
-  for (int i = 0; i < options.depth; ++i) {
-    slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->number = i;
-  }
+  for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>(i));
   if (options.delivery.device != Device::cpu)
     device_ = std::make_unique<DeviceBatches>(split_, pipeline_, options.delivery, sampler_.batch(),
                                               options.depth, mix_.any());
@@ -107,7 +107,7 @@ Loader::~Loader() { stop(); }
 void Loader::stop() {
   open_pieces_ = 0;
   arena_.execute([this] { tasks_.wait(); });
-  ahead_.made.acquire();
+  ahead_.handover.acquire();
 }
 
 void Loader::start(int64_t epoch, int64_t step) {
@@ -126,14 +126,15 @@ void Loader::start(int64_t epoch, int64_t step) {
 
 // A permutation takes as long as some steps of a GPU.
 void Loader::order_next_epoch() {
-  const int64_t next = epoch_ + 1;
-  arena_.execute([this, next] {
-    tasks_.run([this, next] {
-      ahead_.order = sampler_.epoch(next);
-      ahead_.epoch = next;
-      ahead_.made.release();
-    });
-  });
+  ahead_.handover.release();
+  arena_.execute([this] { tasks_.run([this]() TESSERA_TASK { make_next_order(); }); });
+}
+
+void Loader::make_next_order() {
+  ahead_.handover.acquire();
+  ahead_.order = sampler_.epoch(epoch_ + 1);
+  ahead_.epoch = epoch_ + 1;
+  ahead_.handover.release();
 }
 
 void Loader::open(int64_t step) {
@@ -237,7 +238,7 @@ void Loader::call_workers() {
   const int most = threads();
   for (int now = workers_; now < most && next_piece_ < open_pieces_;)
     if (workers_.compare_exchange_weak(now, now + 1))
-      arena_.execute([this] { tasks_.run([this] { work(); }); });
+      arena_.execute([this] { tasks_.run([this]() TESSERA_TASK { work(); }); });
 }
 
 // The task ends after a piece, so that its thread may turn to more urgent work in between.

@@ -78,7 +78,8 @@ class Loader {
   struct Slot;
 
   Slot& slot(int64_t step) const { return *slots_[static_cast<size_t>(step) % slots_.size()]; }
-  void order_next_epoch();       // by a worker
+  void order_next_epoch();
+  void make_next_order();        // by a worker
   void open(int64_t step);       // lets the batch's pieces be claimed
   int64_t claim(int64_t limit);  // the lowest open piece below `limit`, or -1
   void make(int64_t piece) const;
@@ -108,7 +109,7 @@ class Loader {
   struct {
     int64_t epoch = -1;
     std::vector<int64_t> order;
-    Handover made;
+    Handover handover;
   } ahead_;  // the next epoch's, made by a worker
   double wait_seconds_ = 0;
 
