@@ -141,7 +141,8 @@ std::vector<double> magnitudes_of(Operation operation) {
 
 TEST_CASE("cuda: every operation, at all kinds of sizes") {
   if (!cuda_here()) return;
-  for (const auto& [height, width] : sizes) {
+  for (const auto& size : sizes) {
+    const int height = size.first, width = size.second;
     const Dataset dataset = pictures(6, height, width);
     for (int i = 0; i <= static_cast<int>(Operation::invert); ++i) {
       const auto operation = static_cast<Operation>(i);
