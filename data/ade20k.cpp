@@ -99,7 +99,7 @@ std::vector<std::string> class_names(const fs::path& path, std::vector<std::stri
   std::vector<std::string> names;
   if (!is_file(path)) {
     for (int k = 1; k <= classes; ++k) names.push_back("class " + std::to_string(k));
-    notes.push_back("classes have numbers; objectInfo150.txt, which names them, is missing");
+    notes.emplace_back("classes have numbers; objectInfo150.txt, which names them, is missing");
     return names;
   }
   for (const std::string& line : read_lines(path)) {

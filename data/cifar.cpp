@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int side = 32;
-constexpr int64_t area = side * side;
+constexpr int64_t area = int64_t{side} * side;
 
 struct Records {
   std::vector<uint8_t> pixels;  // [records, 32, 32, 3]

@@ -8,7 +8,7 @@
 namespace tessera {
 
 struct FetchOptions {
-  std::string mirror = "";    // where the files are under their names, instead of their own addresses
+  std::string mirror{};       // where the files are under their names, instead of their own addresses
   bool keep_archive = false;  // after it was unpacked
   // Told the file at work, its bytes that are there, and all of them (0: not known).
   std::function<void(const std::string& file, int64_t done, int64_t total)> at_work = {};

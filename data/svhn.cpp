@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int side = 32;
-constexpr int64_t area = side * side;
+constexpr int64_t area = int64_t{side} * side;
 
 const MatVariable& variable(const std::vector<MatVariable>& all, const char* name, const fs::path& path) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.name == name; });

@@ -110,7 +110,8 @@ void expect_near(const Trained& a, const Trained& b, double tolerance, bool weig
     CHECK(a.results[k].gradient_norm == doctest::Approx(b.results[k].gradient_norm).epsilon(tolerance));
   }
   for (size_t i = 0; weights && i < a.numbers.size(); ++i) {
-    const auto& [name, value] = a.numbers[i];
+    const std::string& name = a.numbers[i].first;
+    const Tensor& value = a.numbers[i].second;
     if (!is_float(value.dtype()) || name.starts_with("v.") || name.starts_with("m.")) continue;
     CAPTURE(name);
     CHECK(relative_error(value, b.numbers[i].second) <= tolerance);
