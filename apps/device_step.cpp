@@ -40,21 +40,29 @@ DeviceStep::DeviceStep(Model& model, Optimizer& optimizer, const StepOptions& op
       norm_(Tensor::zeros({3}, DType::f64, device_)) {
   for (auto& read : reads_) read = make_read_back(device_);
   if (options.precision == Precision::bf16) compute_in_bf16();
+  follow_statistics();
 }
 
 void DeviceStep::compute_in_bf16() {
   narrow_.emplace(build(model_.config, {.dtype = DType::bf16, .device = device_}));
   std::vector<std::pair<Tensor, Tensor>> pairs;
   for (const Parameter& p : model_.parameters) {
-    check(!p.name.ends_with("running_mean"), "step: batch norm keeps its statistics in f32; train ",
-          "this model with --precision f32 or tf32");
     const Tensor& narrow = *narrow_->parameters.find(p.name);
     if (p.trainable)
       pairs.emplace_back(p.value, narrow);
     else
-      narrow.copy_from(p.value.to(DType::bf16));
+      narrow.copy_from(p.value.to(narrow.dtype()));
   }
   mixed_.emplace(std::move(pairs));
+}
+
+void DeviceStep::follow_statistics() {
+  std::vector<Statistics::Pair> pairs;
+  for (const Parameter& p : model_.parameters)
+    if (p.statistic)
+      pairs.push_back(
+          {p.value, narrow_ ? *narrow_->parameters.find(p.name) : p.value.clone(), narrow_.has_value()});
+  statistics_.emplace(std::move(pairs));
 }
 
 void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
@@ -78,7 +86,7 @@ void DeviceStep::take(const StepBatch& batch, Pass& pass) {
   const Tensor &images = batch.images, &labels = batch.targets;
   const bool there = images.device() != Device::cpu;
   const bool mixed =
-      options_.mixes || batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
+      options_.shares || batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
   TokenTargets of_teacher;
   if (batch.token_maps.defined()) of_teacher = model_.token_targets(batch.token_maps, batch.token_views);
   const bool same = images_.defined() && images.shape() == images_.shape() &&
@@ -118,7 +126,8 @@ void DeviceStep::begin(const StepBatch& batch, bool there, bool mixed) {
 
 void DeviceStep::draw(const StepBatch& batch, Pass& pass) {
   if (!model_.draw) return;
-  for (const auto& [name, value] : model_.draw({{"input", batch.images}, {"target", batch.targets}}, pass)) {
+  const Tensor& labels = batch.host_labels.defined() ? batch.host_labels : batch.targets;
+  for (const auto& [name, value] : model_.draw({{"input", batch.images}, {"target", labels}}, pass)) {
     Tensor& own = drawn_[name];
     if (!own.defined()) own = Tensor::empty(value.shape(), value.dtype(), device_);
     own.copy_from(value);
@@ -128,6 +137,7 @@ void DeviceStep::draw(const StepBatch& batch, Pass& pass) {
 void DeviceStep::compute(Pass& pass) {
   const Model& model = narrow_ ? *narrow_ : model_;
   if (mixed_) mixed_->narrow();
+  statistics_->keep();
   model_.parameters.zero_grad();
   model.parameters.zero_grad();
   const auto own = [&](const Tensor& x) { return narrow_ ? x.to(DType::bf16) : x; };
@@ -151,6 +161,7 @@ void DeviceStep::update(double lr) {
   clip_on_device(optimizer_.parameters(), options_.clip,
                  options_.clip > 0 ? std::numeric_limits<double>::infinity() : largest_gradient_norm, norm_);
   optimizer_.step(lr, norm_.rows(1, 1));
+  statistics_->settle(norm_.rows(1, 1));
   if (options_.average) options_.average->update(norm_.rows(1, 1));
 }
 

@@ -11,6 +11,7 @@
 #include "engine/core/read_back.h"
 #include "engine/core/replay.h"
 #include "engine/optim/mixed.h"
+#include "engine/optim/statistics.h"
 
 namespace tessera {
 
@@ -31,6 +32,7 @@ class DeviceStep {
 
  private:
   void compute_in_bf16();
+  void follow_statistics();
   void take(const StepBatch& batch, Pass& pass);
   void begin(const StepBatch& batch, bool there, bool mixed);  // with batches of another kind
   void draw(const StepBatch& batch, Pass& pass);               // likewise, what the model draws on the host
@@ -44,6 +46,7 @@ class DeviceStep {
   Model& model_;
   std::optional<Model> narrow_;  // the same in bf16, which then computes
   std::optional<MixedWeights> mixed_;
+  std::optional<Statistics> statistics_;  // of batch norms
   Optimizer& optimizer_;
   StepOptions options_;
   Device device_;

@@ -157,7 +157,8 @@ ExitCode run(const Options& options) {
         "eval: --csv and --images-csv are about classes, which a diffusion model does not tell apart");
   const Dataset dataset = open_for(checkpoint, options);
   const auto split = options.split == "train" ? dataset.train : dataset.validation;
-  const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch);
+  const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch,
+                                        {.device = options.device, .resident = false});
   std::vector<Judgement> judgements;
   const Evaluation e = *evaluate(checkpoint.model, *loader,
                                  {.device = options.device,

@@ -34,13 +34,12 @@ int64_t rank_of(const float* x, int64_t classes, int64_t label) {
 
 int64_t best_class(const float* x, int64_t classes) { return std::max_element(x, x + classes) - x; }
 
-// logits [B, K], labels [B]
+// logits [B, K] f32, labels [B]
 std::vector<Judgement> judge_labels(const Tensor& logits, const Tensor& labels) {
-  const Tensor on_host = logits.to(Device::cpu).to(DType::f32);
   std::vector<Judgement> judgements;
-  const int64_t classes = on_host.dim(1);
-  for (int64_t i = 0; i < on_host.dim(0); ++i) {
-    const float* x = on_host.data<float>() + i * classes;
+  const int64_t classes = logits.dim(1);
+  for (int64_t i = 0; i < logits.dim(0); ++i) {
+    const float* x = logits.data<float>() + i * classes;
     const int64_t label = labels.data<int64_t>()[i], predicted = best_class(x, classes);
     judgements.push_back({.picture = i,
                           .label = label,
@@ -70,7 +69,7 @@ std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
   return judgements;
 }
 
-// Adds the images and returns what was made of each.
+// Adds the images and returns what was made of each: of a classifier, on the CPU in f32, as its targets are.
 Tensor add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& targets,
                   Pass& pass) {
   if (result.task == Task::diffuse) {
@@ -79,10 +78,12 @@ Tensor add_images(Evaluation& result, const Model& model, const Tensor& images, 
     return {};
   }
   Tensor logits = model.logits(images, pass);
-  if (result.task == Task::classify)
-    result.add(logits, targets);
-  else
+  if (result.task == Task::segment) {
     result.add_pixels(logits, targets);
+    return logits;
+  }
+  logits = logits.to(Device::cpu).to(DType::f32);
+  result.add(logits, targets);
   return logits;
 }
 
@@ -146,12 +147,11 @@ std::string Evaluation::text() const {
 }
 
 void Evaluation::add(const Tensor& logits, const Tensor& labels) {
-  const Tensor on_host = logits.to(Device::cpu).to(DType::f32);
-  classes = on_host.dim(1);
+  classes = logits.dim(1);
   confusion.resize(static_cast<size_t>(classes * classes));
   const int64_t* label = labels.data<int64_t>();
-  for (int64_t i = 0; i < on_host.dim(0); ++i) {
-    const float* x = on_host.data<float>() + i * classes;
+  for (int64_t i = 0; i < logits.dim(0); ++i) {
+    const float* x = logits.data<float>() + i * classes;
     const int64_t rank = rank_of(x, classes, label[i]), predicted = best_class(x, classes);
     ++images;
     correct += rank == 0;
@@ -178,7 +178,8 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
                       options.micro_batch > 0 && options.device == Device::cpu ? options.micro_batch : images;
     for (int64_t first = 0; first < images; first += step) {
       const int64_t count = std::min(step, images - first);
-      const Tensor targets = targets_of(*batch, result.task).rows(first, count);
+      Tensor targets = targets_of(*batch, result.task).rows(first, count);
+      if (result.task == Task::classify) targets = targets.to(Device::cpu);
       const Tensor logits =
           add_images(result, model, batch->images.rows(first, count).to(options.device), targets, pass);
       keep_judgements(options, result.task, logits, targets, *batch, first);
@@ -188,8 +189,9 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
 }
 
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
-                                          int64_t batch) {
+                                          int64_t batch, const DeliveryOptions& delivery) {
   LoaderOptions options;
+  if (!split->has_masks()) options.delivery = delivery;
   options.sampler = {.batch = batch, .shuffle = false, .drop_last = false};
   return std::make_unique<Loader>(std::move(split), pipeline, options);
 }

@@ -32,7 +32,7 @@ struct Evaluation {
 
   double score() const;  // by task; see task.h
 
-  // Counts the rows of logits [B, K].
+  // Counts the rows of logits [B, K] f32, both on the CPU.
   void add(const Tensor& logits, const Tensor& labels);
   // Counts the pixels of scores [B, K, H, W] by masks [B, H, W].
   void add_pixels(const Tensor& scores, const Tensor& masks);
@@ -77,8 +77,8 @@ struct EvaluateOptions {
 // same batches. Nothing if go_on ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
-// A loader over all of `split`, in order, as evaluation sees it.
+// A loader over all of `split`, in order, as evaluation sees it; delivered to the CPU if the split has masks.
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
-                                          int64_t batch);
+                                          int64_t batch, const DeliveryOptions& delivery = {});
 
 }  // namespace tessera

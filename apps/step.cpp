@@ -21,8 +21,7 @@ namespace {
 
 // Whether the model has batch norms, whose statistics are of the images that go through together.
 bool norms_by_batch(const Parameters& parameters) {
-  return std::any_of(parameters.begin(), parameters.end(),
-                     [](const Parameter& p) { return p.name.ends_with("running_mean"); });
+  return std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.statistic; });
 }
 
 std::string text_of(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.3g}", x); }  // no "-nan"
@@ -77,7 +76,7 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
   if (!norms_by_batch(model.parameters)) return;
   options_.micro_batch = 0;
   for (const Parameter& p : model.parameters)
-    if (!p.trainable) statistics_.emplace_back(p.value, p.value.clone());
+    if (p.statistic) statistics_.emplace_back(p.value, p.value.clone());
 }
 
 TrainStep::~TrainStep() = default;
@@ -102,10 +101,7 @@ StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) 
   return finish();
 }
 
-int TrainStep::most_under_way() const {
-  // The statistics of batch norms move before it is known whether the step is taken.
-  return on_device_ && statistics_.empty() ? DeviceStep::most_under_way : 1;
-}
+int TrainStep::most_under_way() const { return on_device_ ? DeviceStep::most_under_way : 1; }
 
 void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
   const bool passing = most_under_way() > 1 && batch.images.device() != Device::cpu;
@@ -115,11 +111,12 @@ void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
 // step.batch is what is kept of the batch, should the step be left out.
 void TrainStep::begin(const StepBatch& batch, Started step, Pass& pass) {
   check(std::ssize(started_) < most_under_way(), "step: ", started_.size(), " are under way already");
-  keep_statistics();
-  if (on_device_)
+  if (on_device_) {
     on_device_->start(batch, step.lr, pass);
-  else
+  } else {
+    keep_statistics();
     step.result = on_cpu(batch, step.lr, pass);
+  }
   started_.push_back(std::move(step));
 }
 
@@ -140,6 +137,7 @@ StepResult TrainStep::finish() {
 void TrainStep::explain(const Started& step, StepResult& result) {
   *result.trouble = std::isfinite(result.loss) ? "the gradient's norm is " + text_of(result.gradient_norm)
                                                : "the loss is " + text_of(result.loss);
+  if (on_device_) keep_statistics();  // which the step has left as they were, and the search moves
   *result.trouble += "; " + diagnose(step.batch.to(optimizer_.parameters().front().device()), step.before);
   restore_statistics();
 }

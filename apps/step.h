@@ -30,7 +30,7 @@ struct StepOptions {
   bool graph = true;     // on a GPU: record a step once, then replay it
   Precision precision = Precision::f32;
   Ema* average = nullptr;  // of the weights: moves on after each step that is taken; outlives the steps
-  bool mixes = false;      // on a GPU: targets are shares of classes, even of batches that are not mixed
+  bool shares = false;     // on a GPU: targets are shares of classes, even of batches that are not mixed
 };
 
 // A gradient whose square is no float any more would make AdamW's second moment infinite for good.
@@ -44,6 +44,7 @@ struct StepBatch {
   double lam = 1;                      // the share of `targets` where there are
   Tensor token_maps{}, token_views{};  // a teacher's, on the CPU (see Model::token_targets); undefined: none
   Tensor shares{};                     // of the classes, where the loader has made them on a GPU; [B, K]
+  Tensor host_labels{};                // the labels, where `targets` are on a GPU; undefined: not known
 
   // In f32, as diagnosis reads it.
   StepBatch to(Device device) const;

@@ -25,6 +25,11 @@ std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, con
   return std::make_shared<TokenLabels>(config.token_labels, dataset);
 }
 
+// Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
+bool learns_from_shares(const TrainConfig& config, const Model& model) {
+  return config.augment.mix.any() || model.token_targets != nullptr;
+}
+
 LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
                              const Computing& computing) {
   LoaderOptions options;
@@ -39,7 +44,7 @@ LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, 
     options.delivery = {.device = computing.device,
                         .dtype = computing.precision == Precision::bf16 ? DType::bf16 : DType::f32,
                         .resident = config.data.on_device,
-                        .classes = dataset.classes()};
+                        .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
   return options;
 }
 
@@ -105,10 +110,11 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       average_(average_of(config, model_)),
       step_(model_, *optimizer_,
             {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
-             average_ ? &*average_ : nullptr, config.augment.mix.any()}),
+             average_ ? &*average_ : nullptr, learns_from_shares(config, model_)}),
       train_(dataset.train, Pipeline::training(dataset, config.augment),
              loader_options(config, dataset, model_, computing)),
-      validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch)),
+      validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch,
+                                    {.device = computing.device, .resident = config.data.on_device})),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
 }
@@ -162,7 +168,7 @@ bool Trainer::train_epoch(RunFolder& folder) {
 
 StepBatch Trainer::step_batch(const Batch& batch) const {
   return {batch.images,     targets_of(batch, task_), batch.other_labels, batch.lam,
-          batch.token_maps, batch.token_views,        batch.shares};
+          batch.token_maps, batch.token_views,        batch.shares,       batch.host_labels};
 }
 
 void Trainer::start_step(const Batch& batch) {

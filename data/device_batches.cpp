@@ -48,7 +48,7 @@ FeedMix feed_mix(const Mix& mix) {
 }  // namespace
 
 DeviceBatches::DeviceBatches(std::shared_ptr<const Split> split, const Pipeline& pipeline,
-                             const DeliveryOptions& options, int64_t batch, int64_t slots, bool mixes)
+                             const DeliveryOptions& options, int64_t batch, int64_t slots)
     : split_(std::move(split)),
       pipeline_(pipeline),
       options_(options),
@@ -63,7 +63,7 @@ DeviceBatches::DeviceBatches(std::shared_ptr<const Split> split, const Pipeline&
   images_ = made(pipeline.image_shape().inserted(0, batch), options.dtype);
   labels_ = made({batch}, DType::i64);
   other_labels_ = made({batch}, DType::i64);
-  if (mixes && options.classes > 0) shares_ = made({batch, options.classes}, options.dtype);
+  if (options.classes > 0) shares_ = made({batch, options.classes}, options.dtype);
   if (feed_->keeps_pictures()) keep_all();
 }
 
@@ -124,6 +124,9 @@ void DeviceBatches::deliver(int64_t slot, int64_t images, const Mix& mix, Batch&
     batch.shares = shares_.rows(0, images);
   }
   feed_->deliver(slot, images, feed_mix(mix), target);
+  const FeedRecord* records = feed_->slot(slot).records;
+  batch.host_labels = Tensor::empty({images}, DType::i64);
+  for (int64_t i = 0; i < images; ++i) batch.host_labels.data<int64_t>()[i] = records[i].label;
   batch.images = images_.rows(0, images);
   batch.labels = labels_.rows(0, images);
   if (mixed) batch.other_labels = other_labels_.rows(0, images);

@@ -17,7 +17,7 @@ struct DeliveryOptions {
   Device device = Device::cpu;
   DType dtype = DType::f32;  // of the images; bf16 on a GPU alone
   bool resident = true;      // keep the set's bytes in device memory, where they fit
-  int64_t classes = 0;       // of a batch's shares; 0: it has none
+  int64_t classes = 0;       // of a batch's shares, mixed or not; 0: it has none
 };
 
 // The host's side of the batches that a GPU makes, in `slots` that are filled in turn.
@@ -25,7 +25,7 @@ class DeviceBatches {
  public:
   // Decodes the whole split where it is kept on the device; fails with the path of a picture that cannot be.
   DeviceBatches(std::shared_ptr<const Split> split, const Pipeline& pipeline, const DeliveryOptions& options,
-                int64_t batch, int64_t slots, bool mixes);
+                int64_t batch, int64_t slots);
   ~DeviceBatches();
 
   bool resident() const { return feed_->keeps_pictures(); }

@@ -44,7 +44,8 @@ struct Loader::Slot {
   int64_t failed_piece = -1;
 
   void release() {
-    batch.images = batch.labels = batch.masks = batch.other_labels = batch.shares = Tensor();
+    batch.images = batch.labels = batch.masks = batch.other_labels = batch.shares = batch.host_labels =
+        Tensor();
     batch.token_maps = batch.token_views = Tensor();
     batch.lam = 1;
   }
@@ -96,8 +97,8 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
   check(!token_labels_ || options.delivery.device == Device::cpu, "loader: token labels stay on the CPU");
   for (int i = 0; i < options.depth; ++i) slots_.push_back(std::make_unique<Slot>(i));
   if (options.delivery.device != Device::cpu)
-    device_ = std::make_unique<DeviceBatches>(split_, pipeline_, options.delivery, sampler_.batch(),
-                                              options.depth, mix_.any());
+    device_ =
+        std::make_unique<DeviceBatches>(split_, pipeline_, options.delivery, sampler_.batch(), options.depth);
   piece_images_ = resident() ? draws_a_piece : images_a_piece;
   pieces_per_batch_ = (sampler_.batch() + piece_images_ - 1) / piece_images_;
 }

@@ -28,7 +28,8 @@ struct Batch {
   Tensor token_maps;    // [B, 2, T, h, w] f32, where there are TokenLabels: of the whole pictures
   Tensor token_views;   // [B, 6] f64, then too: where the batch's pictures lie in those. The point
                         // (x, y), in fractions of width and height, is (a x + b y + c, d x + e y + f)
-  Tensor shares;        // [B, K] of the images' type, that of each class; of a GPU's, if any is mixed
+  Tensor shares;        // [B, K] of the images' type, that of each class; of a GPU's, where they are wanted
+  Tensor host_labels;   // [B] i64 on the CPU: the labels of a GPU's
   std::vector<int64_t> indices;  // of the pictures in their split. [B]
 };
 

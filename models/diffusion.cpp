@@ -10,7 +10,6 @@
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
-#include "engine/ops/take.h"
 
 namespace tessera {
 
@@ -41,13 +40,6 @@ template <class F> Tensor at(const NoiseSchedule& s, const Tensor& t, const Tens
   return gather(table, t.to(like.device()));
 }
 
-// 1 where `holds`, else 0, for each number of x.
-template <class F> Tensor where(const Tensor& x, F holds) {
-  std::vector<double> values = x.values();
-  for (double& value : values) value = holds(value) ? 1 : 0;
-  return Tensor::from(values, x.shape(), x.dtype()).to(x.device());
-}
-
 // max(x, least), of a gradient of 0 below.
 Tensor at_least(const Tensor& x, double least) { return add_scalar(relu(add_scalar(x, -least)), least); }
 
@@ -68,7 +60,7 @@ Tensor divergence(const Moments& q, const Moments& p) {
   return scale(sum(add(add_scalar(add(ratio, exp(-ratio)), -1), apart)), 0.5);
 }
 
-// The sum of -log of p's mass in the interval of +-1/255 around each x0, at least 1e-12. With the ends'
+// -log of p's mass in the interval of +-1/255 around each x0, at least 1e-12. With the ends'
 // logits a > b, sigmoid(a) - sigmoid(b) = sigmoid(a) sigmoid(-b) (1 - exp(b - a)): in logarithms the far
 // ends, where both sigmoids are 1 but for their last digits, keep theirs.
 Tensor surprise(const Tensor& x0, const Moments& p) {
@@ -82,47 +74,28 @@ Tensor surprise(const Tensor& x0, const Moments& p) {
   const Tensor bend = add_scalar(scale(add(scale(square(x), 3), square(half)), cubic), 1);
   const Tensor apart = scale(multiply(half, bend), 2 * steepness);
   const Tensor between = log(at_least(add_scalar(-exp(-apart), 1), least));
-  const Tensor has_end = where(x0, [](double value) { return value <= 0.999; });  // else up to infinity
-  const Tensor has_start = where(x0, [](double value) { return value >= -0.999; });
+  const Tensor has_end = at_most(x0, 0.999), has_start = at_most(-x0, 0.999);  // else from or to infinity
   const Tensor ends = add(multiply(below_end, has_end), multiply(above_start, has_start));
   const Tensor mass = add(ends, multiply(between, multiply(has_end, has_start)));
-  return -sum(at_least(mass, std::log(least)));
+  return -at_least(mass, std::log(least));
 }
 
-// The images at t = 0, or the others.
-std::vector<int64_t> images_where(const std::vector<int64_t>& times, bool first) {
-  std::vector<int64_t> index;
-  for (size_t i = 0; i < times.size(); ++i)
-    if ((times[i] == 0) == first) index.push_back(static_cast<int64_t>(i));
-  return index;
+// a where `chosen` [B, 1, 1, 1] is 1, b where it is 0.
+Tensor choose(const Tensor& chosen, const Tensor& a, const Tensor& b) {
+  return add(multiply(a, chosen), multiply(b, add_scalar(-chosen, 1)));
 }
 
 // The variational bound, the mean over all numbers in bits. The first step's images have another form than
-// the others, so each form sees its own alone: computed for all and masked, an overflow of one would spoil
-// the other.
+// the others. Both are computed for all, so that no number is read on the host; an image that a form is not
+// for shows it moments that it is sure to take, lest an overflow there spoil the sum and its gradients.
 Tensor bound(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Tensor& t, const Moments& p) {
-  const std::vector<int64_t> times = t.integers();
-  Tensor total;
-  for (const bool first : {false, true}) {
-    const std::vector<int64_t> images = images_where(times, first);
-    if (images.empty()) continue;
-    const Tensor index = Tensor::from(images, {static_cast<int64_t>(images.size())});
-    const auto of = [&](const Tensor& all) { return take(all, 0, index); };
-    const Tensor clean = of(x0);
-    const Moments here{of(p.mean), of(p.log_variance)};
-    Tensor part;
-    if (first) {
-      part = surprise(clean, here);
-    } else {
-      std::vector<int64_t> later;
-      for (const int64_t i : images) later.push_back(times[static_cast<size_t>(i)]);
-      const Tensor its = Tensor::from(later, index.shape());
-      part = divergence({posterior_mean(s, clean, of(x), its),
-                         at(s, its, x, [&](size_t step) { return s.log_variance[step]; })},
-                        here);
-    }
-    total = total.defined() ? add(total, part) : part;
-  }
+  const Tensor first = at(s, t, x, [](size_t step) { return step == 0 ? 1.0 : 0.0; });
+  const Moments q{posterior_mean(s, x0, x, t),
+                  at(s, t, x, [&](size_t step) { return s.log_variance[step]; })};
+  const Moments later{choose(first, q.mean, p.mean), choose(first, q.log_variance, p.log_variance)};  // of 0
+  const Tensor unit = Tensor::zeros({1}, x.dtype(), x.device());
+  const Moments earliest{choose(first, p.mean, x0), choose(first, p.log_variance, unit)};
+  const Tensor total = add(divergence(q, later), sum(multiply(surprise(x0, earliest), first)));
   return scale(total, 1 / (std::numbers::ln2 * static_cast<double>(x0.elements())));
 }
 

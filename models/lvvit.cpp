@@ -143,11 +143,11 @@ LvVit::LvVit(const Json& config, const Scope& outer) {
   if (is_dense) aux_head.emplace(scope / "aux_head", dim, num_classes);
 }
 
-LvVit::Features LvVit::features(const Tensor& image, Pass& pass, const std::optional<Box>& box,
+LvVit::Features LvVit::features(const Tensor& image, Pass& pass, const Tensor& inside,
                                 const std::vector<int64_t>& wanted) const {
   const int64_t images = image.dim(0), dim = pos_embed.dim(2);
   Tensor x = conv_stem ? (*conv_stem)(image, pass) : patch_embed(image);  // [B, N, D]
-  if (box) x = swap_box(x, grid, *box);
+  if (inside.defined()) x = swap_box(x, inside);
   const auto join_cls = [&] { x = with_class_token(cls_token, x); };
   if (sp_layers == 0) join_cls();
   x = add(x, pos_embed);
@@ -163,11 +163,11 @@ LvVit::Features LvVit::features(const Tensor& image, Pass& pass, const std::opti
   return {x, maps};
 }
 
-LvVit::Dense LvVit::dense(const Tensor& image, Pass& pass, const std::optional<Box>& box) const {
-  const Tensor x = norm(features(image, pass, box).tokens);
+LvVit::Dense LvVit::dense(const Tensor& image, Pass& pass, const Tensor& inside) const {
+  const Tensor x = norm(features(image, pass, inside).tokens);
   const Tensor logits = head(class_token_of(x));
   const Tensor aux = (*aux_head)(slice(x, 1, 1, grid.height * grid.width));
-  return {logits, box ? swap_box(aux, grid, *box) : aux};
+  return {logits, inside.defined() ? swap_box(aux, inside) : aux};
 }
 
 Tensor LvVit::operator()(const Tensor& image, Pass& pass) const {
@@ -186,17 +186,24 @@ TensorMap LvVit::evaluate(const TensorMap& inputs, Pass& pass) const {
     const Tensor logits = (*this)(image, pass);
     return {{"logits", logits}, {"loss", cross_entropy(logits, entry(inputs, "target"))}};
   }
-  std::optional<Box> box;
-  if (mix_token) box = to_box(entry(inputs, "box"));
-  const auto [logits, aux] = dense(image, pass, box);
+  Tensor inside;
+  if (mix_token) inside = mask_of(grid, to_box(entry(inputs, "box"))).to(image.dtype()).to(image.device());
+  const auto [logits, aux] = dense(image, pass, inside);
   const TokenTargets targets{entry(inputs, "target"), entry(inputs, "aux_target")};
   TensorMap outputs{
-      {"logits", logits}, {"aux_logits", aux}, {"loss", token_label_loss(logits, aux, targets, grid, box)}};
+      {"logits", logits}, {"aux_logits", aux}, {"loss", token_label_loss(logits, aux, targets, inside)}};
   if (!pass.training) {
     const Pause unrecorded;
     outputs["eval_logits"] = (*this)(image, pass);
   }
   return outputs;
+}
+
+TensorMap LvVit::draw(const TensorMap& inputs, Pass& pass) const {
+  const auto given = inputs.find("box");
+  if (!is_dense || !mix_token || (given == inputs.end() && !pass.drops())) return {};
+  const Box box = given == inputs.end() ? draw_box(grid, pass.random) : to_box(given->second);
+  return {{"inside", mask_of(grid, box)}};
 }
 
 TrainingLoss LvVit::training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const {
@@ -205,14 +212,12 @@ TrainingLoss LvVit::training_loss(const TensorMap& inputs, const LossOptions& op
     const Tensor logits = (*this)(image, pass);
     return {classifier_loss(logits, inputs, options), logits};
   }
-  std::optional<Box> box;
-  if (mix_token && inputs.contains("box"))
-    box = to_box(inputs.at("box"));
-  else if (mix_token && pass.drops())
-    box = draw_box(grid, pass.random);
-  const auto [logits, aux] = dense(image, pass, box);
+  const TensorMap drawn = inputs.contains("inside") ? inputs : draw(inputs, pass);
+  const auto found = drawn.find("inside");
+  const Tensor inside = found == drawn.end() ? Tensor() : found->second.to(image.dtype()).to(image.device());
+  const auto [logits, aux] = dense(image, pass, inside);
   const TokenTargets targets = targets_of(inputs, logits, aux.dim(1));
-  return {token_label_loss(logits, aux, targets, grid, box, options), logits};
+  return {token_label_loss(logits, aux, targets, inside, options), logits};
 }
 
 Json lvvit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {

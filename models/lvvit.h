@@ -25,7 +25,8 @@ namespace tessera {
 // patches of aux.
 //
 // training_loss of a dense model: "target" [B, K] soft and "aux_target" [B, N, K], of a teacher, or "target"
-// as for any classifier; with mix_token, boxes of tokens are exchanged: a given "box", else a drawn one.
+// as for any classifier; with mix_token, boxes of tokens are exchanged: a given "box" i64 [4], or its mask
+// "inside" [N, 1], else a drawn one.
 struct LvVit {
   LvVit(const Json& config, const Scope& scope);
 
@@ -33,6 +34,8 @@ struct LvVit {
   // Of a dense model logits, aux_logits and the token label loss of "target", "aux_target", swapped by "box";
   // in evaluation the whole model's eval_logits too. Of another logits and cross entropy.
   TensorMap evaluate(const TensorMap& inputs, Pass& pass) const;
+  // What a training step draws on the host: "inside", if there is a box.
+  TensorMap draw(const TensorMap& inputs, Pass& pass) const;
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
   // See Model::token_targets.
   TokenTargets token_targets(const Tensor& maps, const Tensor& views) const {
@@ -67,18 +70,19 @@ struct LvVit {
   };
 
   // The tokens after the last block, [B, 1 + N, D], and the maps [B, h, w, D] after the `wanted` ones.
+  // `inside` is the mask of a box that is exchanged, see parts/token_labels.h; undefined: none is.
   struct Features {
     Tensor tokens;
     std::vector<Tensor> maps;
   };
-  Features features(const Tensor& image, Pass& pass, const std::optional<Box>& box = {},
+  Features features(const Tensor& image, Pass& pass, const Tensor& inside = {},
                     const std::vector<int64_t>& wanted = {}) const;
 
-  // Of a dense model, [B, K] and [B, N, K]; the box is swapped back.
+  // Of a dense model, [B, K] and [B, N, K]; a box is swapped back.
   struct Dense {
     Tensor logits, aux;
   };
-  Dense dense(const Tensor& image, Pass& pass, const std::optional<Box>& box = {}) const;
+  Dense dense(const Tensor& image, Pass& pass, const Tensor& inside = {}) const;
 
   std::optional<ConvStem> conv_stem;
   Tokenizer patch_embed;        // where the stem is none of convolutions

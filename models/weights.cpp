@@ -105,7 +105,7 @@ std::optional<Layout> layout_of(const Tensor& positions) {
 Tensor resized(const Tensor& positions, const Tensor& own) {
   const auto from = layout_of(positions), to = layout_of(own);
   if (!from || !to || from->prefix != to->prefix || !is_float(positions.dtype())) return positions;
-  const DType dtype = positions.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const DType dtype = wide(positions.dtype());
   return resize_pos_embed(positions.to(dtype), from->grid, to->grid, to->prefix);
 }
 

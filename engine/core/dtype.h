@@ -21,9 +21,13 @@ struct bf16 {
   bf16() = default;
   // Rounds to nearest, halves to even; a NaN stays a NaN.
   TESSERA_HD explicit bf16(float value) {
+#ifdef __CUDA_ARCH__  // one instruction there
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+#else
     const uint32_t u = std::bit_cast<uint32_t>(value);
     const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+#endif
   }
   TESSERA_HD operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
@@ -51,6 +55,8 @@ size_t size_of(DType dtype);               // bytes an element
 std::string_view name(DType dtype);        // "f32"
 DType parse_dtype(std::string_view text);  // the inverse of name(); fails on any other text
 inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
+// The type of Wide<T>, of a floating one.
+inline DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 }  // namespace tessera

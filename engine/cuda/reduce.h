@@ -39,16 +39,26 @@ template <class By, class W> __device__ inline W block_all(W value) {
 template <class W> __device__ inline W block_sum(W value) { return block_all<Plus>(value); }
 template <class W> __device__ inline W block_max(W value) { return block_all<Larger>(value); }
 
+// Sums of parts that lie one after another, and where their total goes; no parts: not wanted.
+template <class T> struct PartSum {
+  const Wide<T>* parts;  // [count, n]
+  T* y;                  // [n], written, or added to
+  bool add;
+};
+
 namespace part_detail {
 
 inline constexpr int lanes = 16;  // threads that share a sum
 
-// Block (warp, lanes): entries [32 x, 32 x + 32).
+template <class T> struct PartSums { PartSum<T> at[2]; };
+
+// Block (warp, lanes): entries [32 x, 32 x + 32) of sum y.
 template <class T>
 __global__ void __launch_bounds__(warp* lanes)
-    sum(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
+    sum(int64_t n, int64_t count, Wide<T> factor, PartSums<T> sums) {
   using W = Wide<T>;
   __shared__ W tile[lanes][warp];
+  const auto [parts, y, add] = sums.at[blockIdx.y];
   for (int64_t left = int64_t{blockIdx.x} * warp; left < n; left += int64_t{gridDim.x} * warp) {
     const int64_t i = left + threadIdx.x;
     W sum = 0;
@@ -64,15 +74,26 @@ __global__ void __launch_bounds__(warp* lanes)
   }
 }
 
+template <class T>
+void launch_sums(int64_t n, int64_t count, Wide<T> factor, const PartSums<T>& sums, unsigned wanted) {
+  if (n == 0 || wanted == 0) return;
+  const int64_t blocks = std::min<int64_t>((n + warp - 1) / warp, 1 << 20);
+  launch(sum<T>, LaunchGrid{dim3(static_cast<unsigned>(blocks), wanted), dim3(warp, lanes)}, n, count, factor,
+         sums);
+}
+
 }  // namespace part_detail
 
 // y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in a fixed order; written or added to.
 template <class T>
 void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
-  if (n == 0) return;
-  const int64_t blocks = std::min<int64_t>((n + warp - 1) / warp, 1 << 20);
-  launch(part_detail::sum<T>, LaunchGrid{dim3(static_cast<unsigned>(blocks)), dim3(warp, part_detail::lanes)},
-         n, count, parts, factor, y, add);
+  part_detail::launch_sums<T>(n, count, factor, {{{parts, y, add}, {}}}, 1);
+}
+
+// Two such sums in one launch.
+template <class T> void sum_parts(int64_t n, int64_t count, const PartSum<T>& a, const PartSum<T>& b) {
+  const unsigned wanted = (a.parts ? 1u : 0u) + (b.parts ? 1u : 0u);
+  part_detail::launch_sums<T>(n, count, 1, {{a.parts ? a : b, b}}, wanted);
 }
 
 // --- columns: y[j] = sum over rows of f(row, j) ---

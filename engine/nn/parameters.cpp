@@ -56,9 +56,10 @@ void Parameters::zero_grad() const {
   for (const Parameter& p : all_) p.value.zero_grad();
 }
 
-void Parameters::add(std::string name, Tensor value, bool trainable) {
-  check(index_.emplace(name, all_.size()).second, "parameters: two are called '", name, "'");
-  all_.push_back({std::move(name), std::move(value), trainable});
+void Parameters::add(Parameter parameter) {
+  check(index_.emplace(parameter.name, all_.size()).second, "parameters: two are called '", parameter.name,
+        "'");
+  all_.push_back(std::move(parameter));
 }
 
 }  // namespace tessera

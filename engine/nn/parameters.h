@@ -13,7 +13,8 @@ namespace tessera {
 struct Parameter {
   std::string name;  // as in the checkpoint: "blocks.0.attn.qkv.weight"
   Tensor value;
-  bool trainable;  // else a buffer: saved, never stepped
+  bool trainable;          // else a buffer: saved, never stepped
+  bool statistic = false;  // a buffer that forward passes in training move, of what they see
 };
 
 // Every parameter and buffer of a model, in the order in which they were made. Only a Scope adds to it.
@@ -35,7 +36,7 @@ class Parameters {
 
  private:
   friend class Scope;
-  void add(std::string name, Tensor value, bool trainable);
+  void add(Parameter parameter);
 
   std::vector<Parameter> all_;
   std::unordered_map<std::string, size_t> index_;

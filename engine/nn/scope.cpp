@@ -30,24 +30,28 @@ std::string Scope::joined(std::string_view name) const {
   return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
 }
 
-Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init, bool trainable) const {
+Tensor Scope::make(std::string_view name, const Shape& shape, const Init& init, Kind kind) const {
   const std::string full = joined(name);
-  Tensor tensor = Tensor::empty(shape, dtype_, device_);
+  Tensor tensor = Tensor::empty(shape, kind == Kind::statistic ? wide(dtype_) : dtype_, device_);
   if (!DryRun::active()) {
     Random own = random_.split(fnv1a(full));
     init(tensor, own);
   }
-  if (trainable) tensor.require_grad();
-  parameters_->add(full, tensor, trainable);
+  if (kind == Kind::parameter) tensor.require_grad();
+  parameters_->add({full, tensor, kind == Kind::parameter, kind == Kind::statistic});
   return tensor;
 }
 
 Tensor Scope::parameter(std::string_view name, const Shape& shape, const Init& init) const {
-  return make(name, shape, init, true);
+  return make(name, shape, init, Kind::parameter);
 }
 
 Tensor Scope::buffer(std::string_view name, const Shape& shape, const Init& init) const {
-  return make(name, shape, init, false);
+  return make(name, shape, init, Kind::buffer);
+}
+
+Tensor Scope::statistic(std::string_view name, const Shape& shape, const Init& init) const {
+  return make(name, shape, init, Kind::statistic);
 }
 
 }  // namespace tessera

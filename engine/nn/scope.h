@@ -25,6 +25,9 @@ class Scope {
   Tensor parameter(std::string_view name, const Shape& shape, const Init& init) const;
   // A tensor that is saved with the model but not trained.
   Tensor buffer(std::string_view name, const Shape& shape, const Init& init) const;
+  // A buffer that forward passes move (Parameter::statistic): f32 in a model of bf16, which would lose small
+  // changes.
+  Tensor statistic(std::string_view name, const Shape& shape, const Init& init) const;
 
   // The same place, for a model whose linear layers start by another rule.
   Scope with(LinearRule rule) const;
@@ -35,7 +38,8 @@ class Scope {
   Device device() const { return device_; }
 
  private:
-  Tensor make(std::string_view name, const Shape& shape, const Init& init, bool trainable) const;
+  enum class Kind : uint8_t { parameter, buffer, statistic };
+  Tensor make(std::string_view name, const Shape& shape, const Init& init, Kind kind) const;
   std::string joined(std::string_view name) const;
 
   Parameters* parameters_;

@@ -38,10 +38,8 @@ struct Call {
           slope_distance.defined() && terms.use_distance ? slope_distance : table(terms.use_distance);
   }
 
-  DType wide() const { return q.tensor.dtype() == DType::f64 ? DType::f64 : DType::f32; }
-
   Tensor table(bool use_distance) const {
-    return distances(terms.grid, terms.prefix, use_distance, wide(), q.tensor.device());
+    return distances(terms.grid, terms.prefix, use_distance, wide(q.tensor.dtype()), q.tensor.device());
   }
 
   template <class T> BatchTerms<T> pointers() const {
@@ -98,7 +96,7 @@ Result run(const Call& call, Inputs inputs) {
   const Tensor& q = call.q.tensor;
   Result result{Tensor::empty({s.images, s.queries, s.heads * s.head_dim}, q.dtype(), q.device()), {}};
   if (wants_gradient(inputs))
-    result.lse = Tensor::empty({s.images, s.heads, s.queries}, call.wide(), q.device());
+    result.lse = Tensor::empty({s.images, s.heads, s.queries}, wide(q.dtype()), q.device());
   call.forward(result.y, result.lse);
   return result;
 }

@@ -12,41 +12,41 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
                   const Tensor& running_var, const BatchNormOptions& options) {
   check(x.rank() > 0 && x.elements() > 0, "batch_norm: input ", x.shape(), " has no row to norm");
   const int64_t width = x.dim(-1), rows = x.elements() / width;
-  for (const Tensor& p : {weight, bias, running_mean, running_var})
-    check(p.shape() == Shape{width} && p.dtype() == x.dtype(), "batch_norm: input ", x.dtype(), " ",
-          x.shape(), " takes weight, bias and statistics ", x.dtype(), " ", Shape{width}, ", not ", p.dtype(),
-          " ", p.shape());
+  const auto expect = [&](const Tensor& p, DType dtype, const char* what) {
+    check(p.shape() == Shape{width} && p.dtype() == dtype, "batch_norm: input ", x.dtype(), " ", x.shape(),
+          " takes ", what, " ", dtype, " ", Shape{width}, ", not ", p.dtype(), " ", p.shape());
+  };
+  expect(weight, x.dtype(), "weight");
+  expect(bias, x.dtype(), "bias");
+  expect(running_mean, wide(x.dtype()), "running mean");
+  expect(running_var, wide(x.dtype()), "running variance");
   check(!options.training || rows > 1, "batch_norm: input ", x.shape(),
         " has one row a channel, whose variance is nothing to norm by; train with more images");
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  const Tensor rstd = Tensor::empty({width}, wide, x.device());
   Tensor mean, variance;
   if (options.training) {
-    mean = Tensor::empty({width}, wide, x.device());
-    variance = Tensor::empty({width}, wide, x.device());
+    mean = Tensor::empty({width}, wide(x.dtype()), x.device());
+    variance = Tensor::empty({width}, wide(x.dtype()), x.device());
   } else {  // copies: the running ones may move before the backward reads them
-    mean = running_mean.to(wide).clone();
-    variance = running_var.to(wide).clone();
+    mean = running_mean.clone();
+    variance = running_var.clone();
   }
   dispatch(x, "batch_norm", [&]<class Dev, class T>() {
     using Kernels = BatchNormKernels<Dev>;
     Wide<T>*m = mean.data<Wide<T>>(), *v = variance.data<Wide<T>>();
-    if (options.training) {
-      Kernels::template statistics<T>(rows, width, x.data<T>(), m, v);
-      Kernels::template update<T>(rows, width, m, v, options.momentum, running_mean.data<T>(),
-                                  running_var.data<T>());
-    }
+    if (options.training)
+      Kernels::template statistics<T>(rows, width, x.data<T>(), options.momentum, m, v,
+                                      running_mean.data<Wide<T>>(), running_var.data<Wide<T>>());
     Kernels::template forward<T>(rows, width, x.data<T>(), weight.data<T>(), bias.data<T>(), m, v,
-                                 options.eps, rstd.data<Wide<T>>(), y.data<T>());
+                                 options.eps, y.data<T>());
   });
-  const auto backward = [=, batch = options.training](Gradients& g) {
+  const auto backward = [=](Gradients& g) {
     const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch(x, "batch_norm", [&]<class Dev, class T>() {
-      BatchNormKernels<Dev>::template backward<T>(rows, width, batch, g.dy().data<T>(), x.data<T>(),
-                                                  weight.data<T>(), mean.data<Wide<T>>(),
-                                                  rstd.data<Wide<T>>(), dx.add(), dx.data<T>(), dweight.add(),
-                                                  dweight.data<T>(), dbias.add(), dbias.data<T>());
+      BatchNormKernels<Dev>::template backward<T>(
+          rows, width, options.training, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
+          mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, dx.add(), dx.data<T>(), dweight.add(),
+          dweight.data<T>(), dbias.add(), dbias.data<T>());
     });
   };
   return record("batch_norm", y, {x, weight, bias}, backward, 2 * x.elements());

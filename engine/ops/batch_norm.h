@@ -6,7 +6,8 @@ namespace tessera {
 
 // Batch norm over all axes but the last, the channels (Ioffe and Szegedy, 2015):
 //   y = h * weight + bias,  h = (x - mean) / sqrt(var + eps)
-// x [..., C]; weight, bias, running_mean, running_var [C]; -> [..., C].
+// x [..., C]; weight, bias [C]; running_mean, running_var [C], f32 beside bf16, else of x's type; -> [...,
+// C].
 //
 // In training, mean and the biased variance are the batch's, and the running ones move to them by `momentum`,
 // running_var by the unbiased variance. Else they are the running ones, constants. Fails for parameters of

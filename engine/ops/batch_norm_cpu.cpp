@@ -30,8 +30,9 @@ std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chu
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, Wide<T>* mean,
-                                       Wide<T>* variance) {
+void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, double momentum,
+                                       Wide<T>* mean, Wide<T>* variance, Wide<T>* running_mean,
+                                       Wide<T>* running_var) {
   using W = Wide<T>;
   const auto sums = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
     for (int64_t i = begin; i < end; ++i)
@@ -45,32 +46,23 @@ void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, 
         sum[j] += centred * centred;
       }
   });
-  for (int64_t j = 0; j < width; ++j) variance[j] = squares[static_cast<size_t>(j)] / W(rows);
-}
-
-template <>
-template <class T>
-void BatchNormKernels<Cpu>::update(int64_t rows, int64_t width, const Wide<T>* mean, const Wide<T>* variance,
-                                   double momentum, T* running_mean, T* running_var) {
-  using W = Wide<T>;
   const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1);
   for (int64_t j = 0; j < width; ++j) {
-    running_mean[j] = T(keep * W(running_mean[j]) + take * mean[j]);
-    running_var[j] = T(keep * W(running_var[j]) + take * variance[j] * unbiased);
+    variance[j] = squares[static_cast<size_t>(j)] / W(rows);
+    running_mean[j] = keep * running_mean[j] + take * mean[j];
+    running_var[j] = keep * running_var[j] + take * variance[j] * unbiased;
   }
 }
 
 template <>
 template <class T>
 void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                    const Wide<T>* mean, const Wide<T>* variance, double eps, Wide<T>* rstd,
-                                    T* y) {
+                                    const Wide<T>* mean, const Wide<T>* variance, double eps, T* y) {
   using W = Wide<T>;
   std::vector<W> factors(static_cast<size_t>(2 * width));  // y = a x + b
   W *a = factors.data(), *b = a + width;
   for (int64_t j = 0; j < width; ++j) {
-    rstd[j] = 1 / std::sqrt(variance[j] + W(eps));
-    a[j] = rstd[j] * W(weight[j]);
+    a[j] = W(weight[j]) / std::sqrt(variance[j] + W(eps));
     b[j] = W(bias[j]) - mean[j] * a[j];
   }
   parallel_for(rows, 256, [=](int64_t begin, int64_t end) {
@@ -83,9 +75,13 @@ void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, con
 template <>
 template <class T>
 void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x,
-                                     const T* weight, const Wide<T>* mean, const Wide<T>* rstd, bool add_dx,
-                                     T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
+                                     const T* weight, const Wide<T>* mean, const Wide<T>* variance,
+                                     double eps, bool add_dx, T* dx, bool add_dweight, T* dweight,
+                                     bool add_dbias, T* dbias) {
   using W = Wide<T>;
+  std::vector<W> inverse(static_cast<size_t>(width));
+  W* const rstd = inverse.data();
+  for (int64_t j = 0; j < width; ++j) rstd[j] = 1 / std::sqrt(variance[j] + W(eps));
   const auto sums = column_sums<W>(rows, width, 2, [=](int64_t begin, int64_t end, W* dh) {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t j = 0; j < width; ++j) {
@@ -116,7 +112,6 @@ void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, co
 }
 
 TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::statistics)
-TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::update)
 TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::backward)
 

@@ -1,50 +1,161 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/index.h"
-#include "engine/cuda/reduce.h"
+#include "engine/cuda/launch.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
 
-template <>
-template <class T>
-void BatchNormKernels<Cuda>::statistics(int64_t rows, int64_t width, const T* x, Wide<T>* mean,
-                                        Wide<T>* variance) {
-  using W = Wide<T>;
-  const W share = W(1) / W(rows);
-  sum_of_rows(rows, width, x, share, mean, false);
-  column_sums(
-      rows, width,
-      [=] __device__(int64_t i, int64_t j) {
-        const W centred = W(x[i * width + j]) - mean[j];
-        return centred * centred;
-      },
-      share, variance, false);
+// Sums over the rows of each column, in one reading: a block a part of the rows, then the parts together. A
+// Sum is a struct of plain numbers, all zeros at first, that can join() another.
+namespace {
+
+constexpr int joiners = 16;  // threads that share the parts of a column
+
+// The sums of the threads of a block with one threadIdx.x, in an order that the block's shape fixes; thread
+// (x, 0) has the result. blockDim.y is a power of two.
+template <class Sum> __device__ inline Sum join_rows(Sum own, Sum* tile) {
+  const int width = static_cast<int>(blockDim.x);
+  Sum* const place = tile + static_cast<int>(threadIdx.y) * width + static_cast<int>(threadIdx.x);
+  *place = own;
+  for (int step = static_cast<int>(blockDim.y) / 2; step > 0; step /= 2) {
+    __syncthreads();
+    if (static_cast<int>(threadIdx.y) < step) {
+      own.join(place[step * width]);
+      *place = own;
+    }
+  }
+  __syncthreads();  // tile is free again
+  return own;
 }
+
+// parts [gridDim.y, width]: of the rows of part y. add(place of (row, column), column, sums of V columns).
+template <int V, class Sum, class Add>
+__global__ void __launch_bounds__(block_threads)
+    sum_part(int64_t rows, int64_t width, int64_t rows_a_part, Add add, Sum* parts) {
+  __shared__ Sum tile[block_threads];
+  const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
+  for (int64_t left = int64_t{blockIdx.x} * blockDim.x; left * V < width;
+       left += int64_t{gridDim.x} * blockDim.x) {
+    const int64_t j = (left + threadIdx.x) * V;
+    Sum sum[V] = {};
+    if (j < width)
+#pragma unroll 4
+      for (int64_t i = blockIdx.y * rows_a_part + threadIdx.y; i < end; i += blockDim.y)
+        add(i * width + j, j, sum);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      const Sum total = join_rows(sum[v], tile);
+      if (threadIdx.y == 0 && j < width) parts[blockIdx.y * width + j + v] = total;
+    }
+  }
+}
+
+// finish(column, its sum), of `count` parts. Block (warp, joiners).
+template <class Sum, class Finish>
+__global__ void __launch_bounds__(warp* joiners)
+    join_parts(int64_t width, int64_t count, const Sum* parts, Finish finish) {
+  __shared__ Sum tile[warp * joiners];
+  for (int64_t left = int64_t{blockIdx.x} * warp; left < width; left += int64_t{gridDim.x} * warp) {
+    const int64_t j = left + threadIdx.x;
+    Sum sum = {};
+    if (j < width)
+      for (int64_t c = threadIdx.y; c < count; c += joiners) sum.join(parts[c * width + j]);
+    sum = join_rows(sum, tile);
+    if (threadIdx.y == 0 && j < width) finish(j, sum);
+  }
+}
+
+// finish(column, its sum over all rows). V columns a thread; the cut depends on the sizes alone.
+template <int V, class Sum, class Add, class Finish>
+void sum_columns(int64_t rows, int64_t width, const Add& add, const Finish& finish) {
+  constexpr int64_t least_rows = 64, most_blocks = 1024;
+  const int64_t packs = width / V;
+  unsigned lanes = 1;
+  while (lanes < warp && lanes < packs) lanes *= 2;
+  const int64_t across = std::min<int64_t>((packs + lanes - 1) / lanes, most_blocks);
+  const int64_t parts = std::clamp<int64_t>(rows / least_rows, 1, most_blocks / across);
+  const Scratch<Sum> sums(parts * width);
+  launch(sum_part<V, Sum, Add>,
+         LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(parts)),
+                    dim3(lanes, block_threads / lanes)},
+         rows, width, (rows + parts - 1) / parts, add, sums.data());
+  launch(join_parts<Sum, Finish>,
+         LaunchGrid{dim3(static_cast<unsigned>((width + warp - 1) / warp)), dim3(warp, joiners)}, width,
+         parts, static_cast<const Sum*>(sums.data()), finish);
+}
+
+// Columns that a thread takes at once: 8 bytes.
+template <class T> inline constexpr int columns_of = 8 / static_cast<int>(sizeof(T));
+
+template <class T, int V> struct AddNumbers {
+  using W = Wide<T>;
+  const T* x;
+  __device__ void operator()(int64_t at, int64_t, ColumnMoments<W> (&sum)[V]) const {
+    const auto pack = load_pack<V>(x + at);
+    const W share = 1 / (sum[0].count + 1);
+#pragma unroll
+    for (int v = 0; v < V; ++v) sum[v].add(W(pack.at[v]), share);
+  }
+};
+
+// The sums over rows of dy h and dy: dweight and dbias.
+template <class W> struct GradientSums {
+  W dy_h, dy;
+  TESSERA_HD void join(const GradientSums& other) {
+    dy_h += other.dy_h;
+    dy += other.dy;
+  }
+};
+
+template <class T, int V> struct AddGradients {
+  using W = Wide<T>;
+  const T *dy, *x;
+  const W *mean, *variance;
+  W eps;
+  __device__ void operator()(int64_t at, int64_t j, GradientSums<W> (&sum)[V]) const {
+    const auto d = load_pack<V>(dy + at), value = load_pack<V>(x + at);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      const W h = (W(value.at[v]) - mean[j + v]) / std::sqrt(variance[j + v] + eps);
+      sum[v].dy_h += W(d.at[v]) * h;
+      sum[v].dy += W(d.at[v]);
+    }
+  }
+};
+
+}  // namespace
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::update(int64_t rows, int64_t width, const Wide<T>* mean, const Wide<T>* variance,
-                                    double momentum, T* running_mean, T* running_var) {
+void BatchNormKernels<Cuda>::statistics(int64_t rows, int64_t width, const T* x, double momentum,
+                                        Wide<T>* mean, Wide<T>* variance, Wide<T>* running_mean,
+                                        Wide<T>* running_var) {
   using W = Wide<T>;
-  const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1);
-  map(width, running_mean, false,
-      [=] __device__(int64_t j) { return keep * W(running_mean[j]) + take * mean[j]; });
-  map(width, running_var, false,
-      [=] __device__(int64_t j) { return keep * W(running_var[j]) + take * variance[j] * unbiased; });
+  using Sum = ColumnMoments<W>;
+  const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1), n = W(rows);
+  const auto finish = [=] __device__(int64_t j, const Sum& sum) {
+    mean[j] = sum.mean;
+    variance[j] = sum.squares / n;
+    running_mean[j] = keep * running_mean[j] + take * mean[j];
+    running_var[j] = keep * running_var[j] + take * variance[j] * unbiased;
+  };
+  constexpr int v = columns_of<T>;
+  if (width % v == 0 && aligned(x, v))
+    sum_columns<v, Sum>(rows, width, AddNumbers<T, v>{x}, finish);
+  else
+    sum_columns<1, Sum>(rows, width, AddNumbers<T, 1>{x}, finish);
 }
 
 template <>
 template <class T>
 void BatchNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                     const Wide<T>* mean, const Wide<T>* variance, double eps, Wide<T>* rstd,
-                                     T* y) {
+                                     const Wide<T>* mean, const Wide<T>* variance, double eps, T* y) {
   using W = Wide<T>;
-  map(width, rstd, false, [=] __device__(int64_t j) { return 1 / std::sqrt(variance[j] + W(eps)); });
   map(
       rows * width, y, false,
-      [=] __device__(int64_t i, W value) {
+      [=, e = W(eps)] __device__(int64_t i, W value) {
         const int64_t j = split_off(i, width);
-        const W a = rstd[j] * W(weight[j]);
+        const W a = W(weight[j]) / std::sqrt(variance[j] + e);
         return a * value + (W(bias[j]) - mean[j] * a);
       },
       x);
@@ -53,36 +164,37 @@ void BatchNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, co
 template <>
 template <class T>
 void BatchNormKernels<Cuda>::backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x,
-                                      const T* weight, const Wide<T>* mean, const Wide<T>* rstd, bool add_dx,
-                                      T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
+                                      const T* weight, const Wide<T>* mean, const Wide<T>* variance,
+                                      double eps, bool add_dx, T* dx, bool add_dweight, T* dweight,
+                                      bool add_dbias, T* dbias) {
   using W = Wide<T>;
-  const Scratch<W> sums(2 * width);
-  W *const dy_h = sums.data(), *const dy_sum = dy_h + width;  // = dweight, dbias
-  column_sums(
-      rows, width,
-      [=] __device__(int64_t i, int64_t j) {
-        return W(dy[i * width + j]) * ((W(x[i * width + j]) - mean[j]) * rstd[j]);
+  using Sum = GradientSums<W>;
+  const Scratch<Sum> scratch(width);
+  Sum* const sums = scratch.data();
+  const auto finish = [=] __device__(int64_t j, const Sum& sum) {
+    sums[j] = sum;
+    if (dweight) dweight[j] = T(add_dweight ? W(dweight[j]) + sum.dy_h : sum.dy_h);
+    if (dbias) dbias[j] = T(add_dbias ? W(dbias[j]) + sum.dy : sum.dy);
+  };
+  constexpr int v = columns_of<T>;
+  if (width % v == 0 && aligned(x, v) && aligned(dy, v))
+    sum_columns<v, Sum>(rows, width, AddGradients<T, v>{dy, x, mean, variance, W(eps)}, finish);
+  else
+    sum_columns<1, Sum>(rows, width, AddGradients<T, 1>{dy, x, mean, variance, W(eps)}, finish);
+  if (!dx) return;
+  // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
+  const W share = batch ? W(1) / W(rows) : W(0);
+  map(
+      rows * width, dx, add_dx,
+      [=, e = W(eps)] __device__(int64_t i, W d, W value) {
+        const int64_t j = split_off(i, width);
+        const W rstd = 1 / std::sqrt(variance[j] + e), h = (value - mean[j]) * rstd;
+        return rstd * W(weight[j]) * (d - share * (sums[j].dy + h * sums[j].dy_h));
       },
-      W(1), dy_h, false);
-  sum_of_rows(rows, width, dy, W(1), dy_sum, false);
-  if (dx) {
-    // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
-    const W share = batch ? W(1) / W(rows) : W(0);
-    map(
-        rows * width, dx, add_dx,
-        [=] __device__(int64_t i, W d, W value) {
-          const int64_t j = split_off(i, width);
-          const W h = (value - mean[j]) * rstd[j];
-          return rstd[j] * W(weight[j]) * (d - share * (dy_sum[j] + h * dy_h[j]));
-        },
-        dy, x);
-  }
-  if (dweight) map(width, dweight, add_dweight, [=] __device__(int64_t j) { return dy_h[j]; });
-  if (dbias) map(width, dbias, add_dbias, [=] __device__(int64_t j) { return dy_sum[j]; });
+      dy, x);
 }
 
 TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::statistics)
-TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::update)
 TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::forward)
 TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::backward)
 

@@ -11,8 +11,6 @@ namespace tessera {
 
 namespace {
 
-DType wide(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
-
 void check_gates(const Tensor& gates, int64_t tokens, Grid grid, int64_t prefix) {
   check(gates.rank() == 3, "content_decay: gates ", gates.shape(), " are not [B, N, H]");
   check(gates.dim(1) == tokens, "content_decay: gates ", gates.shape(), " of ", gates.dim(1), " tokens, but ",
@@ -35,7 +33,7 @@ Tensor distances(Grid grid, int64_t prefix, bool use_distance, DType dtype, Devi
 
 Tensor fixed_decay(const Tensor& slopes, Grid grid, int64_t prefix) {
   check(slopes.rank() == 1, "fixed_decay: slopes ", slopes.shape(), " are not one a head, [H]");
-  const Tensor distance = distances(grid, prefix, true, wide(slopes), slopes.device());
+  const Tensor distance = distances(grid, prefix, true, wide(slopes.dtype()), slopes.device());
   const int64_t heads = slopes.dim(0), tokens = distance.dim(0);
   const Tensor y = Tensor::empty({heads, tokens, tokens}, slopes.dtype(), slopes.device());
   dispatch(slopes, "fixed_decay", [&]<class Dev, class T>() {
@@ -46,7 +44,7 @@ Tensor fixed_decay(const Tensor& slopes, Grid grid, int64_t prefix) {
 }
 
 Tensor content_decay(const Tensor& gates, Grid grid, int64_t prefix, double alpha, bool use_distance) {
-  const Tensor distance = distances(grid, prefix, use_distance, wide(gates), gates.device());
+  const Tensor distance = distances(grid, prefix, use_distance, wide(gates.dtype()), gates.device());
   const int64_t tokens = distance.dim(0);
   check_gates(gates, tokens, grid, prefix);
   const int64_t images = gates.dim(0), heads = gates.dim(2);

@@ -54,12 +54,18 @@ Tensor add_or_subtract(OpName op, Binary f, double sign, const Tensor& a, const 
   return record(op, y, {a, b}, backward);
 }
 
-Tensor unary(OpName op, Unary f, const Tensor& x, double c = 0) {
+// f(x), not recorded.
+Tensor compute(Unary f, double c, const Tensor& x, const char* what) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  const char* what = op->name.data();
   dispatch(x, what, [&]<class Dev, class T>() {
     UnaryKernels<Dev>::template forward<T>(f, c, x.elements(), x.data<T>(), y.data<T>());
   });
+  return y;
+}
+
+Tensor unary(OpName op, Unary f, const Tensor& x, double c = 0) {
+  const char* what = op->name.data();
+  const Tensor y = compute(f, c, x, what);
   const bool reads_y = f == Unary::exp || f == Unary::sqrt;
   const bool reads_none = f == Unary::scale || f == Unary::add_scalar;
   const Tensor saved = reads_none ? Tensor() : (reads_y ? y : x).detach();
@@ -114,5 +120,7 @@ Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
 Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
 Tensor square(const Tensor& x) { return unary("square", Unary::square, x); }
 Tensor absolute(const Tensor& x) { return unary("absolute", Unary::absolute, x); }
+
+Tensor at_most(const Tensor& x, double c) { return compute(Unary::at_most, c, x, "at_most"); }
 
 }  // namespace tessera

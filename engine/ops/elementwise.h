@@ -20,6 +20,9 @@ Tensor sqrt(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor absolute(const Tensor& x);  // its gradient at 0 is 0
 
+// 1 where x <= c, else 0, as where x is NaN. Not recorded: its gradient is 0.
+Tensor at_most(const Tensor& x, double c);
+
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }

@@ -10,7 +10,7 @@
 namespace tessera {
 
 enum class Binary : uint8_t { add, subtract, multiply, divide };
-enum class Unary : uint8_t { scale, add_scalar, exp, log, sqrt, square, absolute };
+enum class Unary : uint8_t { scale, add_scalar, exp, log, sqrt, square, absolute, at_most };
 
 template <class Dev> struct BinaryKernels {
   // y = f(a, b) at every step of the walk through a, b and y; written or added to.
@@ -19,7 +19,7 @@ template <class Dev> struct BinaryKernels {
 };
 
 template <class Dev> struct UnaryKernels {
-  // y[i] = f(x[i]) for n elements; c is the constant of scale and add_scalar.
+  // y[i] = f(x[i]) for n elements; c is the constant of scale, add_scalar and at_most.
   template <class T> static void forward(Unary f, double c, int64_t n, const T* x, T* y);
 
   // dx[i] = dy[i] f'(x[i]), written or added to. `saved` is what the formula reads: y for exp and sqrt, x for
@@ -71,6 +71,10 @@ struct Absolute {
   template <class W> TESSERA_HD static W value(W x, W) { return x < 0 ? -x : x; }
   template <class W> TESSERA_HD static W slope(W x, W) { return x > 0 ? W(1) : x < 0 ? W(-1) : W(0); }
 };
+struct AtMost {
+  template <class W> TESSERA_HD static W value(W x, W c) { return x <= c ? W(1) : W(0); }
+  template <class W> TESSERA_HD static W slope(W, W) { return 0; }
+};
 
 // use(F{}) with the struct F of the function.
 template <class Use> void with_function(Binary f, Use&& use) {
@@ -102,6 +106,8 @@ template <class Use> void with_function(Unary f, Use&& use) {
       return use(Square{});
     case Unary::absolute:
       return use(Absolute{});
+    case Unary::at_most:
+      return use(AtMost{});
   }
 }
 

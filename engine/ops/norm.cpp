@@ -16,8 +16,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
           x.shape(), " takes weight and bias ", x.dtype(), " ", Shape{width}, ", not ", p.dtype(), " ",
           p.shape());
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor mean = Tensor::empty({rows}, wide, x.device()), rstd = Tensor::empty({rows}, wide, x.device());
+  const Tensor mean = Tensor::empty({rows}, wide(x.dtype()), x.device()),
+               rstd = Tensor::empty({rows}, wide(x.dtype()), x.device());
   dispatch(x, "layer_norm", [&]<class Dev, class T>() {
     LayerNormKernels<Dev>::template forward<T>(rows, width, x.data<T>(), weight.data<T>(), bias.data<T>(),
                                                eps, y.data<T>(), mean.data<Wide<T>>(), rstd.data<Wide<T>>());

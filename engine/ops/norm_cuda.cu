@@ -255,8 +255,7 @@ void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, 
     };
     paired ? run(backward_part<T, v, count>) : run(backward_part<T, 1, count>);
   });
-  if (dweight) sum_parts(width, parts, sums.dy_h, W(1), dweight, add_dweight);
-  if (dbias) sum_parts(width, parts, sums.dy, W(1), dbias, add_dbias);
+  sum_parts<T>(width, parts, {sums.dy_h, dweight, add_dweight}, {sums.dy, dbias, add_dbias});
 }
 
 TESSERA_FOR_FLOATS(LayerNormKernels<Cuda>::forward)

@@ -11,11 +11,7 @@
 
 namespace tessera {
 
-namespace {
-
-DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
-}  // namespace
+namespace {}  // namespace
 
 Tensor turns_of(const Tensor& angles, DType dtype, Device device) {
   std::vector<double> turns;

@@ -5,6 +5,7 @@
 
 #include "engine/core/parallel.h"
 #include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
 
@@ -158,23 +159,23 @@ Box to_box(const Tensor& sides) {
   return {at[0], at[1], at[2], at[3]};
 }
 
-Tensor swap_box(const Tensor& tokens, Grid grid, const Box& box) {
+Tensor mask_of(Grid grid, const Box& box) {
   const auto [h, w] = grid;
   check(0 <= box.top && box.top <= box.bottom && box.bottom <= h && 0 <= box.left && box.left <= box.right &&
             box.right <= w,
         "mix-token: rows ", box.top, " to ", box.bottom, " and columns ", box.left, " to ", box.right,
         " are no box of ", h, " x ", w, " tokens");
-  const int64_t images = tokens.dim(0), count = tokens.dim(1);
-  check(count == h * w, "mix-token: tokens ", tokens.shape(), " of a grid of ", h, " x ", w);
-  std::vector<int64_t> from;
-  for (int64_t b = 0; b < images; ++b)
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t y = i / w, x = i % w;
-      const bool inside = y >= box.top && y < box.bottom && x >= box.left && x < box.right;
-      from.push_back((inside ? images - 1 - b : b) * count + i);
-    }
-  const Tensor index = Tensor::from(from, {images * count});
-  return take(tokens.reshape({images * count, -1}), 0, index).reshape(tokens.shape());
+  const Tensor inside = Tensor::zeros({h * w, 1});
+  for (int64_t y = box.top; y < box.bottom; ++y)
+    for (int64_t x = box.left; x < box.right; ++x) inside.data<float>()[y * w + x] = 1;
+  return inside;
+}
+
+Tensor swap_box(const Tensor& tokens, const Tensor& inside) {
+  check(inside.shape() == Shape{tokens.dim(1), 1}, "mix-token: tokens ", tokens.shape(), " and the mask ",
+        inside.shape(), " of a box; [N, 1] is wanted");
+  const Tensor outside = add_scalar(-inside, 1);
+  return add(multiply(tokens, outside), multiply(flip(tokens, 0), inside));
 }
 
 TokenTargets targets_of(const TensorMap& inputs, const Tensor& logits, int64_t patches) {
@@ -190,14 +191,13 @@ TokenTargets targets_of(const TensorMap& inputs, const Tensor& logits, int64_t p
   return targets;
 }
 
-Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTargets& targets, Grid grid,
-                        const std::optional<Box>& box, const LossOptions& options) {
+Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTargets& targets,
+                        const Tensor& inside, const LossOptions& options) {
   constexpr double aux_weight = 0.5;
   Tensor images = targets.images;
-  if (box) {
-    const int64_t area = (box->bottom - box->top) * (box->right - box->left);
-    const double lam = 1 - static_cast<double>(area) / static_cast<double>(grid.height * grid.width);
-    images = mixed(images, flip(images, 0), lam);
+  if (inside.defined()) {
+    const Tensor share = mean(inside);
+    images = add(multiply(images, add_scalar(-share, 1)), multiply(flip(images, 0), share));
   }
   LossOptions of_patches = options;
   of_patches.rows *= aux.dim(1);

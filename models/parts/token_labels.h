@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "models/model.h"
 #include "models/parts/attention.h"
 
@@ -20,9 +18,12 @@ Box draw_box(Grid grid, Random& random);
 // [top, bottom, left, right] i64, as fixtures hold it.
 Box to_box(const Tensor& sides);
 
-// Every image gets the box of the image at the mirrored place in the batch, [B, N, D] -> [B, N, D]. Done
-// twice it does nothing. Fails for a box that is not inside the grid.
-Tensor swap_box(const Tensor& tokens, Grid grid, const Box& box);
+// 1 for the tokens in the box, 0 for the others: f32 [N, 1]. Fails for a box that is not inside the grid.
+Tensor mask_of(Grid grid, const Box& box);
+
+// Every image gets the box of the image at the mirrored place in the batch, [B, N, D] -> [B, N, D]; `inside`
+// is the box's mask, of the tokens' type, and on their device. Done twice it does nothing.
+Tensor swap_box(const Tensor& tokens, const Tensor& inside);
 
 // Targets of images [B, K] and of their patches [B, N, K].
 struct TokenTargets {
@@ -34,10 +35,11 @@ struct TokenTargets {
 // is its image's.
 TokenTargets targets_of(const TensorMap& inputs, const Tensor& logits, int64_t patches);
 
-// CE(logits [B, K], images) + 0.5 mean over patches CE(aux [B, N, K], patches). With a box the images'
-// targets are mixed by its share of the grid; aux was swapped back, so the patches' are not.
-Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTargets& targets, Grid grid,
-                        const std::optional<Box>& box, const LossOptions& options = {});
+// CE(logits [B, K], images) + 0.5 mean over patches CE(aux [B, N, K], patches). With a box's mask, which is
+// as in swap_box, the images' targets are mixed by its share of the grid; aux was swapped back, so the
+// patches' are not.
+Tensor token_label_loss(const Tensor& logits, const Tensor& aux, const TokenTargets& targets,
+                        const Tensor& inside = {}, const LossOptions& options = {});
 
 // Where an image that a model sees lies in the whole one that a teacher saw: the point (x, y) of it, in
 // fractions of its width and height, is (a x + b y + c, d x + e y + f) of the whole.

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "apps/recipe.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -10,7 +11,7 @@ using namespace tessera;
 namespace {
 
 std::string refusal(const std::string& text) {
-  return message_of<Error>([&] { read_train_config(parse_json(text, "test"), "test"); });
+  return error_of([&] { read_train_config(parse_json(text, "test"), "test"); });
 }
 
 }  // namespace

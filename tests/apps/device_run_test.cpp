@@ -75,7 +75,7 @@ TEST_CASE("cuda: a step learns the same from the host's batches and from the dev
   for (const Precision precision : {Precision::f32, Precision::bf16})
     for (const bool graph : {true, false}) {
       CAPTURE(graph);
-      StepOptions how{.clip = 1, .smoothing = 0.1, .graph = graph, .precision = precision, .mixes = true};
+      StepOptions how{.clip = 1, .smoothing = 0.1, .graph = graph, .precision = precision, .shares = true};
       CHECK(learned(run, how, Device::cuda) == learned(run, how, Device::cpu));
     }
 }

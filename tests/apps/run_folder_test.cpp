@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/core/error.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -43,13 +44,12 @@ TEST_CASE("one process at a time has a run, and none is written over") {
   const TemporaryFolder folder;
   const auto path = folder / "run";
   std::optional<RunFolder> first(RunFolder::create(path, Json::object()));
-  CHECK(message_of<Error>([&] { RunFolder::open(path); }).find("another process") != std::string::npos);
-  CHECK(message_of<Error>([&] { RunFolder::create(path, Json::object()); }).find("holds a run") !=
-        std::string::npos);
+  CHECK(error_of([&] { RunFolder::open(path); }).find("another process") != std::string::npos);
+  CHECK(error_of([&] { RunFolder::create(path, Json::object()); }).find("holds a run") != std::string::npos);
   first.reset();
   RunFolder::open(path);
   CHECK(free_folder(path) == folder / "run-2");
   CHECK(free_folder(folder / "other") == folder / "other");
-  CHECK(message_of<Error>([&] { RunFolder::open(folder / "other"); }).find("no run to go on with") !=
+  CHECK(error_of([&] { RunFolder::open(folder / "other"); }).find("no run to go on with") !=
         std::string::npos);
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/presets.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -190,8 +191,7 @@ TEST_CASE("groups that match no parameter are refused") {
   const Model model = small_model();
   OptimizerConfig config;
   config.groups = {{"*.baes", 0.0}};
-  CHECK(message_of<Error>([&] { make_optimizer(config, model.parameters); }).find("*.baes") !=
-        std::string::npos);
+  CHECK(error_of([&] { make_optimizer(config, model.parameters); }).find("*.baes") != std::string::npos);
 }
 
 TEST_CASE("running statistics are as before a step that is left out") {

@@ -10,6 +10,7 @@
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "tests/apps/small_run.h"
+#include "tests/error_of.h"
 
 using namespace tessera;
 
@@ -91,7 +92,7 @@ TEST_CASE("a step that is not finite is left out, and counted") {
 TEST_CASE("three steps in a row that are not finite end the run with the way on") {
   const TemporaryFolder folder;
   const SmallRun run = run_with({{"model", small_vit}, {"augment", {{"crop_padding", 0}}}}, 30);
-  const std::string error = message_of<Error>([&] { train_in(folder / "run", run); });
+  const std::string error = error_of([&] { train_in(folder / "run", run); });
   CHECK(says(error, "epoch 1, step 3: the loss is nan; "));
   CHECK(says(error, "3 steps in a row"));
   CHECK(says(error, "lower learning rate"));
@@ -118,7 +119,7 @@ TEST_CASE("weights that are not finite are never saved") {
                                   {"steps", 1},
                                   {"optimizer", {{"kind", "sgd"}, {"lr", 3e38}, {"weight_decay", 1e10}}},
                                   {"schedule", {{"warmup_epochs", 0}, {"min_lr", 3e38}}}});
-  const std::string error = message_of<Error>([&] { train_in(folder / "run", run); });
+  const std::string error = error_of([&] { train_in(folder / "run", run); });
   CHECK(says(error, "last.safetensors: not written, what was there before is untouched: '"));
   CHECK(says(error, "--lr"));
   CHECK(!std::filesystem::exists(folder / "run/last.safetensors"));

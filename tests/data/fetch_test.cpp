@@ -6,6 +6,7 @@
 #include "data/unpack.h"
 #include "tests/data/files.h"
 #include "tests/data/http_server.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -26,7 +27,7 @@ std::string letters(size_t count) {
 // Whether this build has libcurl and libarchive; if not, says so.
 bool can_fetch() {
   const TemporaryFolder folder;
-  const std::string message = message_of<Error>([&] { download("ftp://127.0.0.1/x", folder / "x", 0, ""); });
+  const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, ""); });
   if (message.find("this build") == std::string::npos) return true;
   MESSAGE("skipped: " << message);
   return false;

@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "engine/core/error.h"
 #include "engine/core/random.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 namespace tessera {
@@ -45,7 +46,7 @@ inline Image picture(const Split& split, int64_t i) {
 
 // Fails unless f() throws an Error whose message holds every one of `parts`.
 template <class F, class... Parts> void check_refused(F&& f, const Parts&... parts) {
-  const std::string message = message_of<Error>(f);
+  const std::string message = error_of(f);
   INFO("message: ", message);
   CHECK_FALSE(message.empty());
   for (const std::string& part : {std::string(), std::string(parts)...})

@@ -16,6 +16,7 @@
 #include "engine/io/safetensors.h"
 #include "tests/data/files.h"
 #include "tests/data/mat_files.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -53,7 +54,7 @@ Refusal refusal_of(const std::function<void()>& f) {
   if (child == 0) {
     Refusal refusal;
     const int64_t before = resident_bytes();
-    refusal.message = message_of<Error>(f).substr(0, 400);
+    refusal.message = error_of(f).substr(0, 400);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     refusal.growth = int64_t{usage.ru_maxrss} * 1024 - before;

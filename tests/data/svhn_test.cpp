@@ -4,6 +4,7 @@
 #include "data/registry.h"
 #include "tests/data/files.h"
 #include "tests/data/mat_files.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -24,7 +25,7 @@ bool has_matio() {
   const TemporaryFolder folder;
   put(folder / "y.mat", header() + labels("\x01\x02").bytes());
   const std::string message =
-      message_of<Error>([&] { read_mat_numbers(folder / "y.mat", list_mat(folder / "y.mat").at(0)); });
+      error_of([&] { read_mat_numbers(folder / "y.mat", list_mat(folder / "y.mat").at(0)); });
   if (!message.empty()) MESSAGE("skipped: " << message);
   return message.empty();
 }
@@ -33,7 +34,7 @@ bool has_matio() {
 std::string complaint(const std::string& bytes) {
   const TemporaryFolder folder;
   put(folder / "x.mat", bytes);
-  return message_of<Error>([&] { list_mat(folder / "x.mat"); });
+  return error_of([&] { list_mat(folder / "x.mat"); });
 }
 
 bool complains(const std::string& bytes, const std::string& of) {

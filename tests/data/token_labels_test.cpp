@@ -9,6 +9,7 @@
 #include "data/subset.h"
 #include "engine/io/safetensors.h"
 #include "tests/data/files.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -50,7 +51,7 @@ struct Labelled {
   std::string complaint(int i, const std::vector<double>& bytes, const Shape& shape = {2, ranks, side, side},
                         DType dtype = DType::f32) const {
     put_map(map(i), bytes, shape, dtype);
-    const std::string message = message_of<Error>([&] {
+    const std::string message = error_of([&] {
       std::vector<float> to(numbers);
       TokenLabels(folder / "maps", dataset).read(i, to.data());
     });

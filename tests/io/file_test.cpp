@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "engine/core/error.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 namespace fs = std::filesystem;
@@ -35,7 +36,7 @@ class FullDisk {
 };
 
 std::string write_error(const fs::path& path, const std::string& bytes = "new") {
-  return message_of<Error>([&] { write_file_atomically(path, bytes); });
+  return error_of([&] { write_file_atomically(path, bytes); });
 }
 
 mode_t mode_of(const fs::path& path) {
@@ -62,7 +63,7 @@ TEST_CASE("no more than the limit is taken into memory") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "x", "four");
   CHECK(read_bytes(folder / "x", 4) == std::vector<uint8_t>{'f', 'o', 'u', 'r'});
-  const std::string refusal = message_of<Error>([&] { read_bytes(folder / "x", 3); });
+  const std::string refusal = error_of([&] { read_bytes(folder / "x", 3); });
   CHECK(refusal.find("4 bytes, more than the 3") != std::string::npos);
 }
 
@@ -129,7 +130,7 @@ TEST_CASE("a disk that fills up while it is written to leaves the old file and n
 
 TEST_CASE("what is no readable file is refused by name") {
   const TemporaryFolder folder;
-  const auto error = [](const fs::path& path) { return message_of<Error>([&] { read_text(path); }); };
+  const auto error = [](const fs::path& path) { return error_of([&] { read_text(path); }); };
   CHECK(error(folder / "none").find("/none: cannot open it: No such file or directory") != std::string::npos);
   CHECK(error(folder.path()).find(": is a folder, wanted a file") != std::string::npos);
   mkfifo((folder / "pipe").c_str(), 0600);
@@ -144,6 +145,6 @@ TEST_CASE("reading past the end says where it is") {
   char to[4] = {};
   file.read(1, to, 2);
   CHECK(std::string(to) == "bc");
-  CHECK(message_of<Error>([&] { file.read(1, to, 4); }).find("/x: ends at byte 3, 2 more were wanted") !=
+  CHECK(error_of([&] { file.read(1, to, 4); }).find("/x: ends at byte 3, 2 more were wanted") !=
         std::string::npos);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -12,14 +13,14 @@ using namespace tessera;
 namespace {
 
 std::string parse_error(const std::string& text) {
-  return message_of<Error>([&] { parse_json(text, "x.json"); });
+  return error_of([&] { parse_json(text, "x.json"); });
 }
 
 // What `read` says about the object in `text`.
 template <class F> std::string error(const std::string& text, F&& read) {
   const Json json = parse_json(text, "x.json");
   Fields fields(json, "x.json");
-  return message_of<Error>([&] { read(fields); });
+  return error_of([&] { read(fields); });
 }
 
 }  // namespace
@@ -58,18 +59,14 @@ TEST_CASE("a key given twice, and a depth that no config has, are errors") {
 TEST_CASE("an error of read_json names the file") {
   const TemporaryFolder folder;
   put(folder / "x.json", "{");
-  CHECK(message_of<Error>([&] {
-          read_json(folder / "x.json");
-        }).find((folder / "x.json").string() + ": line 1") == 0);
-  CHECK(message_of<Error>([&] { read_json(folder / "none.json"); }).find("cannot open it") !=
-        std::string::npos);
+  CHECK(error_of([&] { read_json(folder / "x.json"); }).find((folder / "x.json").string() + ": line 1") == 0);
+  CHECK(error_of([&] { read_json(folder / "none.json"); }).find("cannot open it") != std::string::npos);
 }
 
 TEST_CASE("text that is not UTF-8 is not written") {
   const TemporaryFolder folder;
-  CHECK(message_of<Error>([&] {
-          write_json(folder / "x.json", Json("\xff"));
-        }).find("not to be written as JSON") != std::string::npos);
+  CHECK(error_of([&] { write_json(folder / "x.json", Json("\xff")); }).find("not to be written as JSON") !=
+        std::string::npos);
   CHECK(folder.entries() == 0);
   write_json(folder / "x.json", Json(std::nan("")));
   CHECK(bytes_of(folder / "x.json") == "null\n");
@@ -137,7 +134,7 @@ TEST_CASE("a wrong type is named: the key, what came, what was wanted") {
   CHECK(error(R"({"o": {"p": [{"q": 1}]}})", [](Fields& f) {
           f.object("o").objects("p")[0].get<bool>("q");
         }) == "x.json: o.p[0].q is 1, wanted true or false");
-  CHECK(message_of<Error>([] { Fields(Json(3), "x.json"); }) == "x.json: is 3, wanted an object");
+  CHECK(error_of([] { Fields(Json(3), "x.json"); }) == "x.json: is 3, wanted an object");
   CHECK(error("{\"s\": [\"" + std::string(500, 'x') + "\"]}", [](Fields& f) { f.get("s", ""); }).size() <
         150);
 }
@@ -160,7 +157,7 @@ TEST_CASE("numbers beyond their type or their range are refused") {
         "x.json: d[1] is 3, wanted a number of at most 2");
   CHECK(error(R"({"d": 1})", [](Fields& f) { f.get<double>("d", Range::between(0, 1)); }) == "");
   const Json made = {{"i", int64_t{1} << 40}};  // signed, as programs make them
-  CHECK(message_of<Error>([&] { Fields(made, "x").get<int>("i"); }) != "");
+  CHECK(error_of([&] { Fields(made, "x").get<int>("i"); }) != "");
 }
 
 TEST_CASE("choices are listed, the nearest one suggested") {

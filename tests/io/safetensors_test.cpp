@@ -7,6 +7,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/random.h"
+#include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -25,7 +26,7 @@ std::string read_error(const std::string& bytes) {
   static const TemporaryFolder folder;
   const auto path = folder / "x.safetensors";
   put(path, bytes);
-  const std::string said = message_of<Error>([&] { read_safetensors(path); });
+  const std::string said = error_of([&] { read_safetensors(path); });
   CHECK((said.empty() || said.find(path.string() + ": ") == 0));
   return said.empty() ? said : said.substr(path.string().size() + 2);
 }
@@ -85,7 +86,7 @@ TEST_CASE("a tensor that is missing is named, with the nearest") {
   const TensorFile read = read_safetensors(folder / "x");
   CHECK(read.find("head.weight") != nullptr);
   CHECK(read.find("head") == nullptr);
-  CHECK(message_of<Error>([&] { read.at("head.wight"); }) ==
+  CHECK(error_of([&] { read.at("head.wight"); }) ==
         (folder / "x").string() + ": has no tensor 'head.wight'; did you mean 'head.weight'?");
 }
 
@@ -227,7 +228,7 @@ TEST_CASE("what cannot be written is refused, and no file is made") {
   const TemporaryFolder folder;
   const Tensor one = Tensor::zeros({1});
   const auto error = [&](const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
-    return message_of<Error>([&] { write_safetensors(folder / "x", tensors, metadata); });
+    return error_of([&] { write_safetensors(folder / "x", tensors, metadata); });
   };
   CHECK(error({{"a", Tensor()}}, {}).find("tensor 'a' is undefined") != std::string::npos);
   CHECK(error({{"a", one}, {"a", one}}, {}).find("tensor 'a' is given twice") != std::string::npos);
@@ -235,7 +236,7 @@ TEST_CASE("what cannot be written is refused, and no file is made") {
   CHECK(error({{"\xff", one}}, {}).find("not UTF-8") != std::string::npos);
   CHECK(error({{"a", one}}, {{"k", "\xff"}}).find("not UTF-8") != std::string::npos);
   CHECK(folder.entries() == 0);
-  CHECK(message_of<Error>([&] {
+  CHECK(error_of([&] {
           write_safetensors(folder / "none/x", {{"a", one}});
         }).find("none/x: cannot make") != std::string::npos);
 }

@@ -14,12 +14,14 @@ using namespace tessera;
 TEST_CASE("mix-token: the box comes from the mirrored image, and twice is as before") {
   const Tensor tokens = Tensor::from({1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}, {2, 6, 1});
   const Box box{0, 1, 1, 3};  // the end of the first of two rows
-  const Tensor swapped = swap_box(tokens, {2, 3}, box);
+  const Tensor inside = mask_of({2, 3}, box);
+  CHECK(inside.values() == std::vector<double>{0, 1, 1, 0, 0, 0});
+  const Tensor swapped = swap_box(tokens, inside);
   CHECK(swapped.values() == std::vector<double>{1, 12, 13, 4, 5, 6, 11, 2, 3, 14, 15, 16});
-  CHECK(swap_box(swapped, {2, 3}, box).values() == tokens.values());
-  CHECK_THROWS_WITH_AS(swap_box(tokens, {2, 3}, {0, 3, 0, 1}),
+  CHECK(swap_box(swapped, inside).values() == tokens.values());
+  CHECK_THROWS_WITH_AS(mask_of({2, 3}, {0, 3, 0, 1}),
                        "mix-token: rows 0 to 3 and columns 0 to 1 are no box of 2 x 3 tokens", Error);
-  CHECK_THROWS_AS(swap_box(tokens, {2, 2}, {0, 1, 0, 1}), Error);
+  CHECK_THROWS_AS(swap_box(tokens, mask_of({2, 2}, {0, 1, 0, 1})), Error);
   CHECK_THROWS_AS(to_box(Tensor::zeros({4})), Error);
 }
 
@@ -46,15 +48,15 @@ TEST_CASE("token label loss: the image's target is mixed by the box, the patches
   CHECK(targets.patches.values()[8] == 0);
   CHECK(targets.patches.values()[9] == 1);
   const double patches = 0.5 * std::log(2.0);
-  const auto loss = [&](const std::optional<Box>& box, const LossOptions& options = {}) {
-    return token_label_loss(logits, aux, targets, {2, 2}, box, options).item();
+  const Tensor box = mask_of({2, 2}, {0, 1, 0, 1}).to(DType::f64);
+  const auto loss = [&](const Tensor& inside, const LossOptions& options = {}) {
+    return token_label_loss(logits, aux, targets, inside, options).item();
   };
   CHECK(loss({}) == doctest::Approx((hit + miss) / 2 + patches));
-  CHECK(loss(Box{0, 1, 0, 1}) == doctest::Approx((hit + miss) / 2 + patches));
+  CHECK(loss(box) == doctest::Approx((hit + miss) / 2 + patches));
   CHECK(loss({}, {.rows = 4}) == doctest::Approx(loss({}) / 2));
   const TokenTargets soft{Tensor::from({1, 0, 1, 0}, {2, 2}, DType::f64), targets.patches};
-  CHECK(token_label_loss(logits, aux, soft, {2, 2}, Box{0, 1, 0, 1}).item() ==
-        doctest::Approx(hit + patches));
+  CHECK(token_label_loss(logits, aux, soft, box).item() == doctest::Approx(hit + patches));
 }
 
 TEST_CASE("targets: soft ones as they are, two labels mixed, errors") {

@@ -33,6 +33,7 @@ TEST_CASE("elementwise: values") {
   CHECK(square(b).values() == Values{4, 16, 64});
   CHECK(sqrt(square(b)).values() == b.values());
   CHECK(absolute(Tensor::from({-2, 0, 3}, {3})).values() == Values{2, 0, 3});
+  CHECK(at_most(Tensor::from({-2, 0.5, 3, std::nan("")}, {4}), 0.5).values() == Values{1, 1, 0, 0});
   CHECK(exp(Tensor::from({0}, {})).item() == 1);
   CHECK(log(Tensor::from({1}, {})).item() == 0);
   CHECK((Tensor::empty({0, 3}) + b).shape() == Shape{0, 3});

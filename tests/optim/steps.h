@@ -9,6 +9,7 @@
 #include "engine/core/tensor.h"
 #include "engine/optim/optimizer.h"
 #include "tests/autograd/leaf.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -45,16 +46,6 @@ inline std::vector<double> all_values(const NamedTensors& tensors) {
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
-}
-
-// The message of the Error that f() throws, or "" if it throws none.
-template <class F> std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // What f() returns on one thread and on many.

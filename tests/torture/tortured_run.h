@@ -11,6 +11,7 @@
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "tests/apps/program.h"
+#include "tests/error_of.h"
 
 namespace tessera {
 
@@ -52,7 +53,7 @@ inline int check_readable(const std::filesystem::path& run) {
     CAPTURE(name);
     if (name.ends_with(".partial")) ++partial;
     if (name.ends_with(".safetensors"))
-      CHECK(message_of<Error>([&] {
+      CHECK(error_of([&] {
               const auto bad = first_not_finite(read_safetensors(entry.path()).tensors);
               check(!bad, bad.value_or(""));
             }) == "");

@@ -16,9 +16,8 @@ OpCase norm(const char* variant, bool training, const Shape& x) {
             Tensor mean = random_tensor({width}, 4), variance = random_tensor({width}, 5);
             for (int64_t i = 0; i < width; ++i)
               variance.data<double>()[i] = 1 + std::abs(variance.data<double>()[i]);
-            const DType dtype = in[0].dtype();
-            return batch_norm(in[0], in[1], in[2], mean.to(dtype).to(in[0].device()),
-                              variance.to(dtype).to(in[0].device()), {.training = training});
+            const auto its = [&](const Tensor& t) { return t.to(wide(in[0].dtype())).to(in[0].device()); };
+            return batch_norm(in[0], in[1], in[2], its(mean), its(variance), {.training = training});
           }};
 }
 
@@ -26,7 +25,7 @@ OpCase norm(const char* variant, bool training, const Shape& x) {
 
 OpCases batch_norm_cases() {
   return {norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
-          norm("many rows", true, {200, 2})};
+          norm("many rows", true, {200, 2}), norm("wide", true, {70, 132})};
 }
 
 }  // namespace tessera
