@@ -14,11 +14,13 @@ PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nloh
 LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CONFIGURE = cmake -G Ninja -S . -DTESSERA_WERROR=$(WERROR) $(LAUNCHER) $(CMAKE_ARGS)
+EMULATED = build-emulated$(SANITIZE:%=-%)
+EMULATED_TESTS = test_ops test_data test_optim test_core test_apps
 CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp')
 
-.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz gpu-check gpu-bundle install clean
+.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz emulate gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -77,6 +79,15 @@ fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build-fuzz $(MINUTES)
 
+emulate: deps ## test the CUDA kernels on this processor, without a GPU (SANITIZE=thread: races, address: overruns)
+	@$(CONFIGURE) -B $(EMULATED) -DTESSERA_CUDA=EMULATED -DTESSERA_BENCH=OFF \
+	  $(if $(SANITIZE),-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=$(SANITIZE))
+	cmake --build $(EMULATED) -j $(JOBS) --target $(EMULATED_TESTS)
+	@export TSAN_OPTIONS=suppressions=$(CURDIR)/tests/house/tsan.supp ASAN_OPTIONS=detect_leaks=0; status=0; \
+	for test in $(EMULATED_TESTS); do \
+	  echo "== $$test"; taskset -c 0 $(EMULATED)/tests/$$test --test-case='*cuda*' || status=1; \
+	done; exit $$status
+
 gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU (ARGS=--quick)
 	@.ci/gpu-check $(ARGS) $(JOBS)
 
@@ -87,4 +98,4 @@ install: build ## install program, libraries and package below PREFIX (/usr/loca
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda build-gpu
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda build-gpu build-emulated*

@@ -63,19 +63,19 @@ Tensor shares_of(const Batch& batch) {
   return shares;
 }
 
-void expect_same(const Batch& host, const Batch& made, DType dtype, bool with_shares) {
+void expect_same(const Batch& host, const Batch& made, DType dtype) {
   CHECK(same_bits(made.images.to(Device::cpu), host.images.to(dtype)));
   CHECK(made.labels.integers() == host.labels.integers());
+  CHECK(made.host_labels.integers() == host.labels.integers());
   REQUIRE(made.other_labels.defined() == host.other_labels.defined());
   if (host.other_labels.defined()) CHECK(made.other_labels.integers() == host.other_labels.integers());
   CHECK(made.lam == host.lam);
   CHECK(made.indices == host.indices);
-  REQUIRE(made.shares.defined() == with_shares);
-  if (with_shares) CHECK(same_bits(made.shares.to(Device::cpu), shares_of(host).to(dtype)));
+  CHECK(same_bits(made.shares.to(Device::cpu), shares_of(host).to(dtype)));
 }
 
 // Both loaders from a batch of an epoch on.
-void expect_same(Loader& host, Loader& made, DType dtype, bool with_shares, int64_t epoch, int64_t step) {
+void expect_same(Loader& host, Loader& made, DType dtype, int64_t epoch, int64_t step) {
   host.start(epoch, step);
   made.start(epoch, step);
   for (; const Batch* wanted = host.next(); ++step) {
@@ -83,7 +83,7 @@ void expect_same(Loader& host, Loader& made, DType dtype, bool with_shares, int6
     CAPTURE(step);
     const Batch* batch = made.next();
     REQUIRE(batch);
-    expect_same(*wanted, *batch, dtype, with_shares);
+    expect_same(*wanted, *batch, dtype);
   }
   CHECK(made.next() == nullptr);
 }
@@ -96,8 +96,8 @@ void expect_same(const Dataset& dataset, const Pipeline& pipeline, const LoaderO
       Loader host(dataset.train, pipeline, options),
           made(dataset.train, pipeline, delivered(options, dtype, resident));
       CHECK(made.resident() == resident);
-      for (int64_t epoch = 0; epoch < 2; ++epoch) expect_same(host, made, dtype, options.mix.any(), epoch, 0);
-      if (host.batches() > 1) expect_same(host, made, dtype, options.mix.any(), 3, host.batches() / 2);
+      for (int64_t epoch = 0; epoch < 2; ++epoch) expect_same(host, made, dtype, epoch, 0);
+      if (host.batches() > 1) expect_same(host, made, dtype, 3, host.batches() / 2);
     }
 }
 
@@ -120,7 +120,7 @@ void expect_changed_alike(const Dataset& dataset, const std::vector<Change>& cha
   const LoaderOptions options{.sampler = {.batch = dataset.train->size(), .shuffle = false}};
   Loader host(dataset.train, pipeline, options), made(dataset.train, pipeline, delivered(options));
   REQUIRE(made.resident());
-  expect_same(host, made, DType::f32, false, 0, 0);
+  expect_same(host, made, DType::f32, 0, 0);
 }
 
 const std::pair<int, int> sizes[] = {{32, 32}, {33, 31}, {5, 7}, {1, 1}, {2, 9}, {64, 64}};
@@ -243,7 +243,7 @@ TEST_CASE("cuda: leaving an epoch half way, and places in the middle, lose nothi
     const Batch* batch = made.next();
     CHECK((place == nullptr || batch->images.raw() == place));  // a graph reads there
     place = batch->images.raw();
-    expect_same(host, made, DType::f32, true, 2, step);
+    expect_same(host, made, DType::f32, 2, step);
   }
 }
 
@@ -254,13 +254,13 @@ TEST_CASE("cuda: pictures too large for a block come from the host, cut-outs too
   const LoaderOptions options{.sampler = {.batch = 3}, .seed = 4};
   Loader host(large.train, pipeline, options), made(large.train, pipeline, delivered(options));
   CHECK_FALSE(made.resident());
-  expect_same(host, made, DType::f32, false, 0, 0);
+  expect_same(host, made, DType::f32, 0, 0);
 
   const Dataset small = pictures(9, 24, 24);
   const Pipeline cut = Pipeline::training(small, {.resized_crop = ResizedCropOptions{}});
   Loader cut_host(small.train, cut, options), cut_made(small.train, cut, delivered(options));
   CHECK_FALSE(cut_made.resident());
-  expect_same(cut_host, cut_made, DType::f32, false, 0, 0);
+  expect_same(cut_host, cut_made, DType::f32, 0, 0);
 }
 
 TEST_CASE("cuda: a picture that fails is named, kept or streamed") {

@@ -47,7 +47,7 @@ inline std::mutex launching;
 
 // --- within kernels ---
 
-inline void __syncthreads() { emulator::wait_at(emulator::block.barrier, emulator::block.alive); }
+inline void __syncthreads() { emulator::wait_for_all(); }
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   const int base = emulator::lane() / width * width;
   return emulator::exchange(mask, value, base + (from & (width - 1)));
@@ -63,9 +63,8 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   }
   return votes;
 }
-inline int atomicAdd(int* to, int value) { return std::exchange(*to, *to + value); }  // one fiber at a time
+inline int atomicAdd(int* to, int value) { return __atomic_fetch_add(to, value, __ATOMIC_RELAXED); }
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
-inline float __expf(float x) { return std::exp(x); }
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
 
 // --- the runtime ---
@@ -106,7 +105,7 @@ inline cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return *free = *total = size_t{1} << 30, cudaSuccess;
 }
 inline cudaError_t cudaMalloc(void** block, size_t bytes) {
-  *block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *block = emulator::aligned(256, bytes);
   if (*block == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*block, 0xff, bytes);
   return cudaSuccess;

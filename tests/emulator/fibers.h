@@ -17,6 +17,8 @@
 #include <memory>
 #include <vector>
 
+#include <sanitizing.h>
+
 struct uint3 {
   unsigned x = 0, y = 0, z = 0;
 };
@@ -25,7 +27,7 @@ struct dim3 {
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
-inline uint3 threadIdx, blockIdx;
+inline uint3 blockIdx;
 inline dim3 blockDim, gridDim;
 
 namespace emulator {
@@ -39,7 +41,7 @@ struct Fiber {
   static constexpr size_t stack_bytes = 256 << 10;
   std::unique_ptr<char[]> stack{new char[stack_bytes]};
   ucontext_t start{};
-  jmp_buf at{};
+  Place place;
   bool begun = false, ended = true;
   uint3 index;
 };
@@ -51,59 +53,69 @@ struct Block {
   Barrier barrier;
   int alive = 0;
   size_t running = 0;
-  jmp_buf scheduler{};
+  Fiber* current = nullptr;
+  Place scheduler;
   const std::function<void()>* body = nullptr;
-  std::vector<unsigned char> shared;
+  std::unique_ptr<unsigned char, decltype(&std::free)> shared{nullptr, &std::free};
 };
 inline Block block;
 
-inline void* dynamic_shared() {
-  const auto address = reinterpret_cast<uintptr_t>(block.shared.data());
-  return reinterpret_cast<void*>((address + 127) / 128 * 128);
+// Memory that ends where it ends, for the address sanitizer; null where there is none.
+inline void* aligned(size_t alignment, size_t bytes) {
+  void* memory = nullptr;
+  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
 }
 
-inline void yield() {
-  Fiber& own = *block.fibers[block.running];
-  if (_setjmp(own.at) == 0) _longjmp(block.scheduler, 1);
-  threadIdx = own.index;
-}
+inline void* dynamic_shared() { return block.shared.get(); }
 
-inline void wait_at(Barrier& barrier, int expected) {
+UNTRACED inline const uint3& thread_index() { return block.current->index; }
+
+UNTRACED inline void wait_at(Barrier& barrier, int expected) {
   const uint64_t generation = barrier.generation;
   if (++barrier.arrived == expected) {
     barrier.arrived = 0;
     ++barrier.generation;
     return;
   }
-  while (barrier.generation == generation) yield();
+  while (barrier.generation == generation) leave(block.current->place, block.scheduler, Order::none);
 }
 
-inline void fiber_main() {
+// The same by all threads of a block: what each has written before it, all may read after it.
+UNTRACED inline void wait_for_all() {
+  char* const here = reinterpret_cast<char*>(&block.barrier) + block.barrier.generation % 2;
+  arrive(
+      here);  // the next barrier has another place: who waits there is not yet known to those who leave here
+  wait_at(block.barrier, block.alive);
+  go_on(here);
+}
+
+UNTRACED inline void fiber_main() {
+  arrived(block.current->place);
   (*block.body)();
-  block.fibers[block.running]->ended = true;
+  block.current->ended = true;
   --block.alive;
   if (block.alive > 0 && block.barrier.arrived == block.alive) {  // those that wait, wait no longer for it
     block.barrier.arrived = 0;
     ++block.barrier.generation;
   }
-  _longjmp(block.scheduler, 1);
+  leave(block.current->place, block.scheduler, Order::last);
 }
 
 inline void resume(size_t i) {
   Fiber& fiber = *block.fibers[i];
   block.running = i;
-  threadIdx = fiber.index;
-  if (_setjmp(block.scheduler) != 0) return;
-  if (fiber.begun) _longjmp(fiber.at, 1);
+  block.current = &fiber;
+  if (fiber.begun) return leave(block.scheduler, fiber.place, Order::none);
   fiber.begun = true;
-  setcontext(&fiber.start);
+  begin(block.scheduler, fiber.place, fiber.start);
 }
 
 inline void run_block(const dim3& threads, size_t shared_bytes, const std::function<void()>& body,
                       bool reversed) {
   const size_t count = size_t{threads.x} * threads.y * threads.z;
   while (block.fibers.size() < count) block.fibers.push_back(std::make_unique<Fiber>());
-  block.shared.assign(shared_bytes + 256, 0xff);
+  block.shared.reset(static_cast<unsigned char*>(aligned(128, shared_bytes)));
+  if (block.shared) std::memset(block.shared.get(), 0xff, shared_bytes);
   block.warps.assign((count + 31) / 32, {});
   block.exchange.resize((count + 31) / 32);
   block.barrier = {};
@@ -117,6 +129,7 @@ inline void run_block(const dim3& threads, size_t shared_bytes, const std::funct
     getcontext(&fiber.start);
     fiber.start.uc_stack.ss_sp = fiber.stack.get();
     fiber.start.uc_stack.ss_size = Fiber::stack_bytes;
+    fiber.place.set_stack(fiber.stack.get(), Fiber::stack_bytes);
     fiber.start.uc_link = nullptr;
     makecontext(&fiber.start, fiber_main, 0);
   }
@@ -132,19 +145,23 @@ inline void run_block(const dim3& threads, size_t shared_bytes, const std::funct
   }
 }
 
-inline int lane() { return static_cast<int>(block.running % 32); }
+UNTRACED inline int lane() { return static_cast<int>(block.running % 32); }
 
-// What lane `from` of the warp gives as its `value`; all lanes of the mask call it.
-template <class T> inline T exchange(unsigned mask, T value, int from) {
+// What lane `from` of the warp gives as its `value`; all lanes of the mask call it. It orders nothing else
+// that they have written.
+template <class T> UNTRACED inline T exchange(unsigned mask, T value, int from) {
   static_assert(sizeof(T) <= 16);
   const size_t warp = block.running / 32;
   const int expected = std::popcount(mask);
-  std::memcpy(block.exchange[warp][static_cast<size_t>(lane())].data(), &value, sizeof(T));
+  auto* const places = block.exchange[warp].data();
+  __builtin_memcpy(places + lane(), &value, sizeof(T));
   wait_at(block.warps[warp], expected);
   T result;
-  std::memcpy(&result, block.exchange[warp][static_cast<size_t>(from & 31)].data(), sizeof(T));
+  __builtin_memcpy(&result, places + (from & 31), sizeof(T));
   wait_at(block.warps[warp], expected);
   return result;
 }
 
 }  // namespace emulator
+
+#define threadIdx (::emulator::thread_index())
