@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -98,9 +99,9 @@ void claim(const Ablation& a) {
 
 bool is_finished(const fs::path& folder) {
   if (!fs::exists(folder / "config.json")) return false;
-  for (const Json& event : read_run(folder).events)
-    if (event.value("event", Json()) == Json("finished")) return true;
-  return false;
+  return std::ranges::any_of(read_run(folder).events, [](const Json& event) {
+    return event.value("event", Json()) == Json("finished");
+  });
 }
 
 Outcome outcome_of(const fs::path& folder) {

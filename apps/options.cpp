@@ -118,7 +118,7 @@ CLI::Validator non_negative() { return CLI::NonNegativeNumber.description(""); }
 
 void on_run(CLI::App& command, std::function<ExitCode()> run) {
   command.callback([run = std::move(run)] {
-    if (const ExitCode code = run(); code != ExitCode::done) throw code;
+    if (const ExitCode code = run(); code != ExitCode::done) throw ExitCode{code};
   });
 }
 

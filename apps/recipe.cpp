@@ -81,7 +81,7 @@ Json read_recipe(const std::string& name_or_file) {
 
 void set_key(Json& config, std::string_view path, const Json& value, const std::string& option) {
   Json* at = &config;
-  for (size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) {
+  for (size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1)) {
     const std::string key(path.substr(0, dot));
     const bool model = at == &config && key == "model";
     at = &(*at)[key];

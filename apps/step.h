@@ -59,7 +59,7 @@ struct StepResult {
   double gradient_norm = 0;  // of all parameters together, before clipping
   // Why the step was left out: what was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
-  std::string note = "";  // what is worth saying besides, mostly nothing
+  std::string note{};  // what is worth saying besides, mostly nothing
 };
 
 // One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
