@@ -50,7 +50,7 @@ namespace part_detail {
 
 inline constexpr int lanes = 16;  // threads that share a sum
 
-template <class T> struct PartSums { PartSum<T> at[2]; };
+template <class T> struct PartSums { PartSum<T> first, second; };
 
 // Block (warp, lanes): entries [32 x, 32 x + 32) of sum y.
 template <class T>
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(warp* lanes)
     sum(int64_t n, int64_t count, Wide<T> factor, PartSums<T> sums) {
   using W = Wide<T>;
   __shared__ W tile[lanes][warp];
-  const auto [parts, y, add] = sums.at[blockIdx.y];
+  const auto [parts, y, add] = blockIdx.y == 0 ? sums.first : sums.second;
   for (int64_t left = int64_t{blockIdx.x} * warp; left < n; left += int64_t{gridDim.x} * warp) {
     const int64_t i = left + threadIdx.x;
     W sum = 0;
@@ -87,13 +87,13 @@ void launch_sums(int64_t n, int64_t count, Wide<T> factor, const PartSums<T>& su
 // y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in a fixed order; written or added to.
 template <class T>
 void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
-  part_detail::launch_sums<T>(n, count, factor, {{{parts, y, add}, {}}}, 1);
+  part_detail::launch_sums<T>(n, count, factor, {{parts, y, add}, {}}, 1);
 }
 
 // Two such sums in one launch.
 template <class T> void sum_parts(int64_t n, int64_t count, const PartSum<T>& a, const PartSum<T>& b) {
   const unsigned wanted = (a.parts ? 1u : 0u) + (b.parts ? 1u : 0u);
-  part_detail::launch_sums<T>(n, count, 1, {{a.parts ? a : b, b}}, wanted);
+  part_detail::launch_sums<T>(n, count, 1, {a.parts ? a : b, b}, wanted);
 }
 
 // --- columns: y[j] = sum over rows of f(row, j) ---

@@ -1,6 +1,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/launch.h"
 #include "engine/ops/activations_kernels.h"
+#include "engine/ops/rough_cuda.h"
 
 namespace tessera {
 
@@ -9,13 +10,13 @@ namespace {
 template <class F, class T> void activate_all(int64_t n, const T* x, T* y) {
   using W = Wide<T>;
   map(
-      n, y, false, [] __device__(int64_t, W value) { return F::value(value); }, x);
+      n, y, false, [] __device__(int64_t, W value) { return W(F::value(Fine<T>(value))); }, x);
 }
 
 template <class F, class T> void slope_all(int64_t n, const T* x, const T* dy, T* dx, bool add) {
   using W = Wide<T>;
   map(
-      n, dx, add, [] __device__(int64_t, W value, W d) { return d * F::slope(value); }, x, dy);
+      n, dx, add, [] __device__(int64_t, W value, W d) { return d * W(F::slope(Fine<T>(value))); }, x, dy);
 }
 
 }  // namespace

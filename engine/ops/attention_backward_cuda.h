@@ -3,7 +3,7 @@
 // What the two sides of attention's backward share: that of the queries (attention_backward_queries_cuda.cu)
 // and that of the keys (attention_backward_keys_cuda.cu).
 
-#include "engine/ops/attention_fragments_cuda.h"
+#include "engine/ops/attention_scores_cuda.h"
 
 namespace tessera {
 

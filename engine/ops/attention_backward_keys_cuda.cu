@@ -9,8 +9,8 @@ namespace tessera {
 namespace {
 
 // Block (image, head, block of keys). Rows are keys here, and the columns of a tile are queries.
-template <class T, int depth>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
+template <class T, int depth, ChainTerms terms>
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::residents(terms)))
     backward_keys(AttentionOperands<T> in, int row_blocks, const Wide<T>* lse, RowSums<Wide<T>> sums,
                   KeyTargets<T> to) {
   using W = Wide<T>;
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
                    in.packed, block.rows, k_rows);
   load_tile<depth>(rows_of(in.v, in.keys, image, head, in.d), block.first, in.keys - block.first, in.d,
                    in.packed, block.rows, v_rows);
-  load_gates(in.terms, image, head, in.heads, in.keys, gate);
-  const ScoreChain<T> chain(in.terms, image, head, in.keys, gate);
+  if constexpr (terms == ChainTerms::any) load_gates(in.terms, image, head, in.heads, in.keys, gate);
+  const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, gate);
   Fragments<W, depth / 8> dk_sum, dv_sum;
   clear<W, depth / 8>(dk_sum);
   clear<W, depth / 8>(dv_sum);
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
     load_tile<depth>(q, first, count, in.d, in.packed, (count + 15) / 16 * 16, q_tile);
     load_tile<depth>(dy, first, count, in.d, in.packed, (count + 15) / 16 * 16, dy_tile);
     for (int c = static_cast<int>(threadIdx.x); c < count; c += static_cast<int>(blockDim.x)) {
-      tile_lse[c] = lse[first_of_head + first + c];
+      tile_lse[c] = exp_ready<T>(lse[first_of_head + first + c]);
       tile_share[c] = sums.share[first_of_head + first + c];
       tile_mean[c] = sums.mean[first_of_head + first + c];
     }
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
       const int j = first_key + row;
       const bool inside = column < count && j < in.keys;
       const At at = place_of(in, first + column, j);
-      const W p = exp_of_score<T>(chain.forward(raw, at) - tile_lse[column]) * tile_share[column];
+      const W p = exp_less<T>(exp_ready<T>(1), chain.forward(raw, at), tile_lse[column]) * tile_share[column];
       const ChainShares<W> back = chain.backward(p * (dp - tile_mean[column]), raw, at);
       dgate[half] += inside ? back.gate : W(0);
       raw = inside ? p : W(0);
@@ -98,11 +98,13 @@ void backward_by_keys(const AttentionSizes& sizes, const AttentionOperands<T>& o
     const RowBlocks rows(sizes.keys, Tiles::warps);
     const int64_t tiles = 2 * (rows.rows() + Tiles::columns) * Tiles::stride;
     const int64_t numbers = 3 * Tiles::columns + (operands.terms.gates ? sizes.keys : 0);
-    launch(
-        backward_keys<T, depth>,
-        LaunchGrid{blocks_of(sizes.images * sizes.heads * rows.count), dim3(rows.warps * warp),
-                   static_cast<size_t>(tiles) * sizeof(T) + static_cast<size_t>(numbers) * sizeof(Wide<T>)},
-        operands, rows.count, lse, sums, to);
+    with_terms<T>(operands.terms, [&](auto which) {
+      launch(
+          backward_keys<T, depth, which>,
+          LaunchGrid{blocks_of(sizes.images * sizes.heads * rows.count), dim3(rows.warps * warp),
+                     static_cast<size_t>(tiles) * sizeof(T) + static_cast<size_t>(numbers) * sizeof(Wide<T>)},
+          operands, rows.count, lse, sums, to);
+    });
   });
 }
 

@@ -5,7 +5,7 @@
 // too.
 
 #include "engine/core/dispatch.h"
-#include "engine/ops/attention_backward_cuda.h"
+#include "engine/ops/attention_query_rows_cuda.h"
 
 namespace tessera {
 
@@ -15,37 +15,6 @@ namespace {
 template <class W> struct SharedSums {
   W* scale;         // [chunks, blocks of rows, H]
   W *prior, *bias;  // [chunks, H, N, N]
-};
-
-// The shared memory of a block of queries. `whole`: with the scores' own, see above.
-template <class T, int depth> struct QueryRoom {
-  using W = Wide<T>;
-  using Tiles = Cut<T, depth>;
-  static constexpr int score_stride = Tiles::columns + 16 / static_cast<int>(sizeof(T));
-  T *q, *dy;        // [rows, depth]
-  T *k, *v;         // a tile [columns, depth]
-  T *p, *ds;        // [rows, columns]
-  W* gate;          // [keys]
-  W* gate_rows;     // [rows]: the sums of a gate's shares as query
-  W* gate_columns;  // [warps, columns]: as key, in the rows of each warp
-  size_t bytes;
-
-  TESSERA_HD QueryRoom(unsigned char* memory, int rows, int keys, bool gates, bool whole) : bytes(0) {
-    const auto take = [&](auto*& part, int elements) {
-      using Element = std::remove_reference_t<decltype(*part)>;
-      part = reinterpret_cast<Element*>(memory + bytes);
-      bytes += (static_cast<size_t>(elements) * sizeof(Element) + 15) / 16 * 16;
-    };
-    take(q, rows * Tiles::stride);
-    take(dy, rows * Tiles::stride);
-    take(k, Tiles::columns * Tiles::stride);
-    take(v, Tiles::columns * Tiles::stride);
-    take(p, whole ? rows * score_stride : 0);
-    take(ds, whole ? rows * score_stride : 0);
-    take(gate, gates ? keys : 0);
-    take(gate_rows, gates && whole ? rows : 0);
-    take(gate_columns, gates && whole ? rows / warp_rows * Tiles::columns : 0);
-  }
 };
 
 // to = value for the first image of a chunk, += for the others.
@@ -87,14 +56,15 @@ __device__ inline void keys_of_whole(const AttentionOperands<T>& in, const Query
 }
 
 // Block (chunk of images, head, block of queries).
-template <class T, int depth, bool whole>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::residents)
+template <class T, int depth, bool whole, ChainTerms terms>
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::residents(terms)))
     backward_queries(AttentionOperands<T> in, int row_blocks, int64_t images_a_chunk, const Wide<T>* lse,
                      TokenHeads<T> dq, RowSums<Wide<T>> sums, SharedSums<Wide<T>> shared,
                      KeyTargets<T> to_keys) {
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   using Room = QueryRoom<T, depth>;
+  using Rows = QueryRows<T, depth, terms>;
   const BlockRows block(row_blocks, in.heads);
   const int64_t chunk = block.image;
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -105,6 +75,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
   const int last_tile = (in.keys - 1) / Tiles::columns;
   const int64_t first_image = chunk * images_a_chunk,
                 end_image = min(in.images, first_image + images_a_chunk);
+  T* const q_rows = room.q + own * Tiles::stride;
   W dscale = 0;
 
   for (int64_t image = first_image; image < end_image; ++image) {
@@ -115,15 +86,16 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
                      in.d, in.packed, block.rows, room.q);
     load_tile<depth>(rows_of(in.dy, in.queries, image, head, in.d), block.first, in.queries - block.first,
                      in.d, in.packed, block.rows, room.dy);
-    load_gates(in.terms, image, head, in.heads, in.keys, room.gate);
-    const ScoreChain<T> chain(in.terms, image, head, in.keys, room.gate);
+    if constexpr (!Rows::plain) load_gates(in.terms, image, head, in.heads, in.keys, room.gate);
+    const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, room.gate);
+    const auto lse_of = [&](int row) {
+      return exp_ready<T>(first_query + row < in.queries ? lse[first_of_head + first_query + row] : W(0));
+    };
+    Rows rows{in, chain, first_query, {lse_of(lane / 4), lse_of(lane / 4 + 8)}};
     ScorePair<W, Tiles::blocks> pair;
-    W row_lse[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int i = first_query + lane / 4 + 8 * half;
-      row_lse[half] = i < in.queries ? lse[first_of_head + i] : W(0);
-    }
+    const auto used = [&](int tile) {
+      return (min(Tiles::columns, in.keys - tile * Tiles::columns) + 7) / 8;
+    };
     const auto take_tile = [&](int tile) {
       const int first = tile * Tiles::columns, count = min(Tiles::columns, in.keys - first);
       __syncthreads();
@@ -131,85 +103,51 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::res
       load_tile<depth>(v, first, count, in.d, in.packed, (count + 15) / 16 * 16, room.v);
       __syncthreads();
       if (works)
-        multiply_pair<depth, T, Tiles::blocks>(room.q + own * Tiles::stride, room.k,
-                                               room.dy + own * Tiles::stride, room.v, (count + 7) / 8, pair);
-    };
-    const auto blocks_used = [&](int tile) {
-      return (min(Tiles::columns, in.keys - tile * Tiles::columns) + 7) / 8;
+        multiply_pair<depth, T, Tiles::blocks>(q_rows, room.k, room.dy + own * Tiles::stride, room.v,
+                                               used(tile), pair);
     };
 
-    W mass[2] = {0, 0}, mean[2] = {0, 0};
     for (int tile = 0; tile <= last_tile; ++tile) {
       take_tile(tile);
-      if (!works) continue;
-      const auto take = [&](int row, int column, int half, W raw, W dp) {
-        const int i = first_query + row, j = tile * Tiles::columns + column;
-        const W p = exp_of_score<T>(chain.forward(raw, place_of(in, i, j)) - row_lse[half]);
-        mass[half] += j < in.keys ? p : W(0);
-        mean[half] += j < in.keys ? p * dp : W(0);
-      };
-      each_pair<W, Tiles::blocks>(blocks_used(tile), pair.raw, pair.dp, take);
+      if (works) rows.add_tile(tile * Tiles::columns, used(tile), pair);
     }
-    W share[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      share[half] = 1 / row_all<Plus>(mass[half]);
-      mean[half] = row_all<Plus>(mean[half]) * share[half];
-      const int i = first_query + lane / 4 + 8 * half;
-      if (whole || i >= in.queries || lane % 4 != 0) continue;
-      sums.share[first_of_head + i] = share[half];
-      sums.mean[first_of_head + i] = mean[half];
-    }
+    rows.close();
+    if (!whole) rows.store_sums(sums, first_of_head);
 
     Fragments<W, depth / 8> sum;
     clear<W, depth / 8>(sum);
-    W dgate[2] = {0, 0};
     for (int tile = last_tile; tile >= 0; --tile) {
+      const int first = tile * Tiles::columns;
       if (tile < last_tile) take_tile(tile);
       if (!works) continue;
-      // raw becomes ds, and dp the gate's share
-      const auto give = [&](int row, int column, int half, W& raw, W& dp) {
-        const int i = first_query + row, j = tile * Tiles::columns + column;
-        const bool inside = i < in.queries && j < in.keys;
-        const At at = place_of(in, i, j);
-        W p = exp_of_score<T>(chain.forward(raw, at) - row_lse[half]) * share[half];
-        ChainShares<W> back = chain.backward(p * (dp - mean[half]), raw, at);
-        if (!inside) {
-          p = 0;
-          back = {0, 0, 0, 0, 0};
-        }
-        if (inside && shared.prior)
-          add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
-        if (inside && shared.bias)
-          add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
-        dscale += back.scale;
-        dgate[half] += back.gate;
-        raw = back.ds;
-        dp = back.gate;
-        if constexpr (whole) {
-          room.p[(own + row) * Room::score_stride + column] = T(p);
-          room.ds[(own + row) * Room::score_stride + column] = T(back.ds);
-        }
-      };
-      each_pair<W, Tiles::blocks>(blocks_used(tile), pair.raw, pair.dp, give);
-      multiply_fragments<depth, T, Tiles::blocks>(pair.raw, room.k, blocks_used(tile), sum);
+      if constexpr (Rows::plain) {
+        if (tile < last_tile)
+          make_probabilities<Tiles::blocks>(in, chain, first_query, first, used(tile), rows.shift, pair.raw);
+        rows.plain_ds(used(tile), pair);
+        if constexpr (whole)
+          store_tile(pair.dp, used(tile), room.p + own * Room::score_stride, Room::score_stride);
+      } else {
+        rows.any_ds(first, used(tile), pair,
+                    [&](int row, int column, At at, bool inside, W p, const ChainShares<W>& back) {
+                      if (inside && shared.prior)
+                        add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
+                      if (inside && shared.bias)
+                        add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
+                      if constexpr (whole) room.p[(own + row) * Room::score_stride + column] = T(p);
+                    });
+      }
+      if constexpr (whole)
+        store_tile(pair.raw, used(tile), room.ds + own * Room::score_stride, Room::score_stride);
+      multiply_fragments<depth, T, Tiles::blocks>(pair.raw, room.k, used(tile), sum);
     }
     if (const auto to = rows_of(dq, in.queries, image, head, in.d); works && to.data)
       store_fragments<depth>(
           sum, [&](int) { return chain.scale.factor; }, to, dq.add, first_query, in.queries, in.d);
-    if (works && in.terms.gates) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const W as_query = row_all<Plus>(dgate[half]);
-        const int row = lane / 4 + 8 * half, i = first_query + row;
-        if (lane % 4 != 0) continue;
-        if (whole) room.gate_rows[own + row] = as_query;
-        if (!whole && sums.gate && i < in.queries) sums.gate[first_of_head + i] = as_query;
-      }
-      if constexpr (whole)
-        column_totals<W, Tiles::blocks>(blocks_used(0), pair.dp,
-                                        room.gate_columns + own / warp_rows * Tiles::columns);
-    }
+    // ds_ij (q_i . k_j) over all keys is q_i . sum_j ds_ij k_j
+    if (works && shared.scale) dscale += Rows::plain ? products<depth>(sum, q_rows) : rows.dscale;
+    if constexpr (!Rows::plain)
+      if (works && in.terms.gates)
+        rows.template store_gates<whole>(pair, used(0), room, sums, first_of_head, own);
     if constexpr (whole) {
       __syncthreads();
       keys_of_whole(in, room, image, head, chain.scale.factor, to_keys);
@@ -260,9 +198,11 @@ void run_queries(const AttentionSizes& s, const AttentionOperands<T>& operands, 
                              wanted(to.dbias, bias.data())};
   const QueryRoom<T, depth> layout(nullptr, rows.rows(), static_cast<int>(s.keys), operands.terms.gates,
                                    whole);
-  launch(backward_queries<T, depth, whole>,
-         LaunchGrid{blocks_of(chunks * heads * rows.count), dim3(rows.warps * warp), layout.bytes}, operands,
-         rows.count, grain, lse, to.dq, sums, shared, KeyTargets<T>{to.dk, to.dv, to.dgates});
+  with_terms<T>(operands.terms, [&](auto which) {
+    launch(backward_queries<T, depth, whole, which>,
+           LaunchGrid{blocks_of(chunks * heads * rows.count), dim3(rows.warps * warp), layout.bytes},
+           operands, rows.count, grain, lse, to.dq, sums, shared, KeyTargets<T>{to.dk, to.dv, to.dgates});
+  });
   if (to.dscale.data) total_scale(chunks * rows.count, heads, scale.data(), to.dscale);
   if (to.dprior.data) total(prior_heads * matrix, chunks * heads / prior_heads, prior.data(), to.dprior);
   if (to.dbias.data) total(heads * matrix, chunks, bias.data(), to.dbias);

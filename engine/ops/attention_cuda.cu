@@ -4,11 +4,16 @@
 #include <limits>
 
 #include "engine/core/dispatch.h"
-#include "engine/ops/attention_fragments_cuda.h"
+#include "engine/ops/attention_scores_cuda.h"
 
 namespace tessera {
 
 namespace {
+
+// The larger, whatever a NaN is beside: it comes back as its own exponential.
+struct Most {
+  template <class W> __device__ static W of(W a, W b) { return std::fmax(a, b); }
+};
 
 // The softmax of rows that are seen tile by tile: a lane's two rows.
 template <class T> struct RunningSoftmax {
@@ -21,13 +26,14 @@ template <class T> struct RunningSoftmax {
   __device__ void take(int used, Fragments<W, blocks>& s, Fragments<W, depth_blocks>& y) {
     W largest[2] = {most[0], most[1]}, base[2];
     each_score<W, blocks>(
-        used, s, [&](int, int, int half, W value) { largest[half] = Larger::of(value, largest[half]); });
+        used, s, [&](int, int, int half, W value) { largest[half] = Most::of(value, largest[half]); });
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      largest[half] = row_all<Larger>(largest[half]);
+      largest[half] = row_all<Most>(largest[half]);
       // while all is masked, the base is 0 and not -inf - -inf
       base[half] = largest[half] == -std::numeric_limits<W>::infinity() ? W(0) : largest[half];
-      const W shrink = exp_of_score<T>(most[half] - base[half]);
+      base[half] = exp_ready<T>(base[half]);
+      const W shrink = exp_less<T>(exp_ready<T>(1), most[half], base[half]);
       most[half] = largest[half];
       sum[half] *= shrink;
 #pragma unroll
@@ -37,15 +43,15 @@ template <class T> struct RunningSoftmax {
       }
     }
     each_score<W, blocks>(used, s, [&](int, int, int half, W& value) {
-      value = exp_of_score<T>(value - base[half]);
+      value = exp_less<T>(exp_ready<T>(1), value, base[half]);
       sum[half] += value;
     });
   }
 };
 
 // Block (image, head, block of queries). y [B, Nq, H d], lse [B, H, Nq] or null.
-template <class T, int depth>
-__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::forward_residents)
+template <class T, int depth, ChainTerms terms>
+__global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::forward_residents(terms)))
     attend(AttentionOperands<T> in, int row_blocks, T* y, Wide<T>* lse) {
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
@@ -60,8 +66,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::for
   const auto k = rows_of(in.k, in.keys, image, head, in.d), v = rows_of(in.v, in.keys, image, head, in.d);
   load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), block.first, in.queries - block.first, in.d,
                    in.packed, block.rows, q_rows);
-  load_gates(in.terms, image, head, in.heads, in.keys, gate);
-  const ScoreChain<T> chain(in.terms, image, head, in.keys, gate);
+  if constexpr (terms == ChainTerms::any) load_gates(in.terms, image, head, in.heads, in.keys, gate);
+  const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, gate);
 
   RunningSoftmax<T> softmax;
   Fragments<W, depth / 8> sum;
@@ -76,10 +82,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, Cut<T, depth>::for
     Fragments<W, Tiles::blocks> s;
     clear<W, Tiles::blocks>(s);
     multiply_rows<depth, T, Tiles::blocks>(q_rows + block.own * Tiles::stride, k_tile, used, s);
-    each_score<W, Tiles::blocks>(used, s, [&](int row, int column, int, W& value) {
-      const W score = chain.forward(value, place_of(in, first_query + row, first + column));
-      value = first + column < in.keys ? score : -std::numeric_limits<W>::infinity();
-    });
+    make_scores<Tiles::blocks>(in, chain, first_query, first, used, s);
     softmax.take(used, s, sum);
     multiply_fragments<depth, T, Tiles::blocks>(s, v_tile, used, sum);
   }
@@ -111,10 +114,12 @@ void AttentionKernels<Cuda>::forward(const AttentionSizes& sizes, TokenHeads<con
     const RowBlocks rows(sizes.queries, Tiles::warps);
     const size_t elements = static_cast<size_t>((rows.rows() + 2 * Tiles::columns) * Tiles::stride);
     const size_t gates = terms.gates ? static_cast<size_t>(sizes.keys) * sizeof(Wide<T>) : 0;
-    launch(attend<T, depth>,
-           LaunchGrid{blocks_of(sizes.images * sizes.heads * rows.count), dim3(rows.warps * warp),
-                      elements * sizeof(T) + gates},
-           operands, rows.count, y, lse);
+    with_terms<T>(terms, [&](auto which) {
+      launch(attend<T, depth, which>,
+             LaunchGrid{blocks_of(sizes.images * sizes.heads * rows.count), dim3(rows.warps * warp),
+                        elements * sizeof(T) + gates},
+             operands, rows.count, y, lse);
+    });
   });
 }
 

@@ -182,6 +182,32 @@ __device__ inline void column_totals(int used, const Fragments<W, blocks>& s, W*
   }
 }
 
+// Whether two numbers from here on may be stored at once.
+template <class T> __device__ inline bool aligned_pair(const T* at) {
+  return reinterpret_cast<uintptr_t>(at) % (2 * sizeof(T)) == 0;
+}
+
+template <class T> __device__ inline void store_pair(T* to, Wide<T> left, Wide<T> right) {
+  if constexpr (std::is_same_v<T, bf16>)
+    *reinterpret_cast<uint32_t*>(to) = pack_pair(left, right);
+  else
+    store_pack<2>(to, Pack<T, 2>{left, right});
+}
+
+// to [16, 8 used], its rows `stride` numbers apart and even, = s.
+template <class T, int blocks>
+__device__ inline void store_tile(const Fragments<Wide<T>, blocks>& s, int used, T* to, int stride) {
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+#pragma unroll
+  for (int n = 0; n < blocks; ++n) {
+    if (n >= used) break;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      store_pair(to + fragment_row(lane, 2 * half) * stride + 8 * n + fragment_column(lane, 0),
+                 s[n][2 * half], s[n][2 * half + 1]);
+  }
+}
+
 // Rows [first, first + 16) of `to`, as far as they are below `count`: factor(half) * y, d numbers each,
 // written or added to.
 template <int depth, class T, class Factor>
@@ -192,12 +218,22 @@ __device__ inline void store_fragments(const Fragments<Wide<T>, depth / 8>& y, c
 #pragma unroll
   for (int m = 0; m < depth / 8; ++m)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int i = first + fragment_row(lane, e), j = 8 * m + fragment_column(lane, e);
+    for (int half = 0; half < 2; ++half) {
+      const int i = first + fragment_row(lane, 2 * half), j = 8 * m + fragment_column(lane, 0);
       if (i >= count || j >= d) continue;
-      T& place = to.row(i)[j];
-      const W value = factor(e / 2) * y[m][e];
-      place = T(add ? W(place) + value : value);
+      T* const place = to.row(i) + j;
+      const bool two = j + 1 < d;
+      W left = factor(half) * y[m][2 * half], right = factor(half) * y[m][2 * half + 1];
+      if (add) {
+        left += W(place[0]);
+        if (two) right += W(place[1]);
+      }
+      if (two && aligned_pair(place)) {
+        store_pair(place, left, right);
+      } else {
+        place[0] = T(left);
+        if (two) place[1] = T(right);
+      }
     }
 }
 

@@ -6,7 +6,6 @@
 #include "engine/cuda/index.h"
 #include "engine/cuda/launch.h"
 #include "engine/ops/attention_kernels.h"
-#include "engine/ops/fast_math.h"
 #include "engine/ops/score_chain.h"
 
 namespace tessera {
@@ -25,9 +24,14 @@ template <class T, int depth> struct Cut {
                                                         : (depth <= 64 ? 4 : 2);
   static constexpr int warps = std::is_same_v<T, bf16> ? (depth <= 32 ? 5 : 4) : sizeof(T) == 4 ? 4 : 2;
   // Blocks that a multiprocessor is to hold at a time, at the least: the compiler keeps to their registers.
-  // The forward kernel, which holds one fragment of scores, fits in 128 registers but for a few bytes.
-  static constexpr int residents = std::is_same_v<T, bf16> ? 2 : 1;
-  static constexpr int forward_residents = std::is_same_v<T, bf16> && depth <= 32 ? 3 : residents;
+  // The forward kernel holds one fragment of scores, the others two.
+  static constexpr bool narrow = std::is_same_v<T, bf16>, small = narrow && depth <= 32;
+  static constexpr int residents(ChainTerms terms) {
+    return narrow && depth <= 16 && terms == ChainTerms::plain ? 3 : narrow ? 2 : 1;
+  }
+  static constexpr int forward_residents(ChainTerms terms) {
+    return small ? (terms == ChainTerms::plain ? 4 : 3) : narrow ? 2 : 1;
+  }
   static constexpr int columns = 8 * blocks;
   // Elements from one row in shared memory to the next: 16 bytes more than a row, so that the eight rows and
   // four columns which a warp reads at once lie in different banks.
@@ -86,15 +90,6 @@ __device__ inline void load_tile(const HeadRows<const T>& from, int first, int c
 // there, so that no branch keeps their loads apart.
 template <class T> __device__ inline At place_of(const AttentionOperands<T>& in, int i, int j) {
   return {min(i, in.queries - 1), min(j, in.keys - 1), in.keys};
-}
-
-// exp of a score less its row's maximum or log-sum-exp: by the special function unit where what it is rounded
-// to is coarser than that is.
-template <class T> __device__ inline Wide<T> exp_of_score(Wide<T> x) {
-  if constexpr (std::is_same_v<T, bf16>)
-    return __expf(x);
-  else
-    return fast_exp(x);
 }
 
 // gate [n] = this image's and head's gates without gaps, if there are any. By the whole block.
@@ -157,6 +152,15 @@ template <class T, class F> void with_depth(int64_t d, const F& f) {
   if constexpr (sizeof(T) < 8)
     if (d <= 64) return f(std::integral_constant<int, 64>{});
   f(std::integral_constant<int, 128>{});
+}
+
+// f(integral_constant<ChainTerms, terms>) for the terms that there are; for types that are for checks more
+// than for speed, any.
+template <class T, class F> void with_terms(const BatchTerms<T>& terms, const F& f) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (terms_of(terms) == ChainTerms::plain)
+      return f(std::integral_constant<ChainTerms, ChainTerms::plain>{});
+  f(std::integral_constant<ChainTerms, ChainTerms::any>{});
 }
 
 inline dim3 blocks_of(int64_t count) { return dim3(static_cast<unsigned>(count)); }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Functions of one number that the compiler can put in vector lanes: for float, polynomials without a branch
-// or a table, within a few units of the last place; for double, the standard library, exact. The coefficients
-// are minimax fits (Lawson's algorithm) over the ranges named beside them.
+// Functions of one number that the compiler can put in vector lanes: for float (and what computes like it),
+// polynomials without a branch or a table, within a few units of the last place; for double, the standard
+// library, exact. The coefficients are minimax fits (Lawson's algorithm) over the ranges named beside them.
 
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace tessera {
 
 // c0 + c1 x + c2 x^2 + ...
-template <class... Rest> TESSERA_HD inline float polynomial(float x, float c0, Rest... rest) {
+template <class W, class... Rest> TESSERA_HD inline W polynomial(W x, float c0, Rest... rest) {
   if constexpr (sizeof...(rest) == 0)
     return c0;
   else
@@ -35,10 +35,11 @@ TESSERA_HD inline float fast_exp(float x) {
 TESSERA_HD inline double fast_exp(double x) { return std::exp(x); }
 
 // log(1 + t) for 0 <= t <= 1, as 2 artanh(s), s = t / (2 + t).
-TESSERA_HD inline float fast_log1p(float t) {
-  const float s = t / (2 + t);
+template <class W> TESSERA_HD inline W log1p_of(W t) {
+  const W s = t / (2 + t);
   return s * polynomial(s * s, 2.0f, 0.66666315f, 0.40024914f, 0.27960541f, 0.28178657f);
 }
+TESSERA_HD inline float fast_log1p(float t) { return log1p_of(t); }
 TESSERA_HD inline double fast_log1p(double t) { return std::log1p(t); }
 
 // log(x) for a normal x > 0: the exponent, and the fraction in [1, 2).
@@ -50,29 +51,31 @@ TESSERA_HD inline float fast_log(float x) {
 }
 TESSERA_HD inline double fast_log(double x) { return std::log(x); }
 
-TESSERA_HD inline float fast_tanh(float x) {
-  const float size = x < 0 ? -x : x;
-  const float far = 1 - 2 / (fast_exp(2 * size) + 1), square = x * x;
-  const float near =
+template <class W> TESSERA_HD inline W tanh_of(W x) {
+  const W size = x < 0 ? -x : x;
+  const W far = 1 - 2 / (fast_exp(2 * size) + 1), square = x * x;
+  const W near =
       x +
       x * square * polynomial(square, -0.33333282f, 0.13331442f, -0.053739696f, 0.020639021f, -0.0057049089f);
   return size < 0.625f ? near : x < 0 ? -far : far;
 }
+TESSERA_HD inline float fast_tanh(float x) { return tanh_of(x); }
 TESSERA_HD inline double fast_tanh(double x) { return std::tanh(x); }
 
 // The standard normal distribution at x: Phi(x) = (1 + erf(x / sqrt 2)) / 2, and its density phi(x).
 template <class W> struct Normal { W cumulative, density; };
 
-TESSERA_HD inline Normal<float> fast_normal(float x) {
-  const float size = x < 0 ? -x : x, e = fast_exp(-0.5f * x * x);
+template <class W> TESSERA_HD inline Normal<W> normal_of(W x) {
+  const W size = x < 0 ? -x : x, e = fast_exp(-0.5f * x * x);
   // Phi(-|x|) exp(x^2 / 2) is smooth and slow; in t = 1 / (1 + 0.34 |x|) it is nearly a polynomial. The tail
   // is as exact, relatively, as the middle.
-  const float t = 1 / (1 + 0.34f * size);
-  const float tail = e * t *
-                     polynomial(t, 0.1356193454f, 0.1361334683f, 0.115035163f, 0.1160346751f, -0.04639436484f,
-                                0.2047316105f, -0.2754613598f, 0.1406716362f, -0.02637016072f);
+  const W t = 1 / (1 + 0.34f * size);
+  const W tail = e * t *
+                 polynomial(t, 0.1356193454f, 0.1361334683f, 0.115035163f, 0.1160346751f, -0.04639436484f,
+                            0.2047316105f, -0.2754613598f, 0.1406716362f, -0.02637016072f);
   return {x < 0 ? tail : 1 - tail, 0.398942280f * e};
 }
+TESSERA_HD inline Normal<float> fast_normal(float x) { return normal_of(x); }
 TESSERA_HD inline Normal<double> fast_normal(double x) {
   return {0.5 * std::erfc(-x * 0.70710678118654752440), 0.39894228040143267794 * std::exp(-0.5 * x * x)};
 }

@@ -4,6 +4,7 @@
 #include "engine/cuda/reduce.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_kernels.h"
+#include "engine/ops/rough_cuda.h"
 
 namespace tessera {
 
@@ -11,23 +12,23 @@ namespace {
 
 // y holds z: y = f(z), slope = f'(z), in one pass; slope may be null.
 template <class F, int V, class T> __global__ void bend(int64_t n, T* y, T* slope) {
-  using W = Wide<T>;
+  using W = Fine<T>;
   for (int64_t p = grid_thread(); p < (n + V - 1) / V; p += grid_threads()) {
     const int64_t first = p * V;
     if (first + V > n) {  // the last, shorter than a pack
       for (int64_t i = first; i < n; ++i) {
-        const W z = W(y[i]);
-        y[i] = T(F::value(z));
-        if (slope) slope[i] = T(F::slope(z));
+        const W z = Wide<T>(y[i]);
+        y[i] = T(Wide<T>(F::value(z)));
+        if (slope) slope[i] = T(Wide<T>(F::slope(z)));
       }
       continue;
     }
     auto values = load_pack<V>(y + first), slopes = values;
 #pragma unroll
     for (int k = 0; k < V; ++k) {
-      const W z = W(values.at[k]);
-      values.at[k] = T(F::value(z));
-      slopes.at[k] = T(F::slope(z));
+      const W z = Wide<T>(values.at[k]);
+      values.at[k] = T(Wide<T>(F::value(z)));
+      slopes.at[k] = T(Wide<T>(F::slope(z)));
     }
     store_pack<V>(y + first, values);
     if (slope) store_pack<V>(slope + first, slopes);
@@ -79,27 +80,26 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
   const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
   for (int64_t left = int64_t{blockIdx.x} * warp * V; left < width; left += int64_t{gridDim.x} * warp * V) {
     const int64_t j = left + threadIdx.x * V;
+    const int64_t first = blockIdx.y * rows_a_part + threadIdx.y, step = tile_rows * width;
     W sum[V] = {};
-    for (int64_t i = blockIdx.y * rows_a_part + threadIdx.y; i < end && j < width;
-         i += tile_rows * rows_at_once) {
+    int64_t at = first * width + j;
+    for (int64_t i = first; i < end && j < width; i += tile_rows * rows_at_once, at += rows_at_once * step) {
       Pack<T, V> d[rows_at_once], s[rows_at_once];
 #pragma unroll
       for (int u = 0; u < rows_at_once; ++u) {
-        const int64_t row = i + u * tile_rows;
-        if (row >= end) continue;
-        d[u] = load_pack<V>(dy + row * width + j);
-        if (slope) s[u] = load_pack<V>(slope + row * width + j);
+        if (i + u * tile_rows >= end) continue;
+        d[u] = load_pack<V>(dy + at + u * step);
+        if (slope) s[u] = load_pack<V>(slope + at + u * step);
       }
 #pragma unroll
       for (int u = 0; u < rows_at_once; ++u) {
-        const int64_t row = i + u * tile_rows;
-        if (row >= end) continue;
+        if (i + u * tile_rows >= end) continue;
 #pragma unroll
         for (int v = 0; v < V; ++v) {
           if (slope) d[u].at[v] = T(W(d[u].at[v]) * W(s[u].at[v]));
           sum[v] += W(d[u].at[v]);
         }
-        if (slope) store_pack<V>(slope + row * width + j, d[u]);
+        if (slope) store_pack<V>(slope + at + u * step, d[u]);
       }
     }
 #pragma unroll

@@ -178,6 +178,26 @@ void add_fused_cases(OpCases& cases) {
        .prior_heads = 1,
        .grid = {5, 8},
        .prefix = 1},
+      // More than a GPU's block of queries, and than its tile of keys, of bf16 too.
+      {.variant = "LSA of 97 tokens",
+       .images = 1,
+       .heads = 1,
+       .tokens = 97,
+       .head_dim = 6,
+       .learned_scale = true,
+       .mask_diagonal = true},
+      {.variant = "every term of 97 tokens",
+       .images = 1,
+       .heads = 1,
+       .tokens = 97,
+       .learned_scale = true,
+       .bias = true,
+       .slopes = true,
+       .gates = true,
+       .prior_heads = 1,
+       .grid = {8, 12},
+       .prefix = 1},
+      {.variant = "wide heads", .images = 1, .heads = 1, .tokens = 70, .head_dim = 36, .learned_scale = true},
   };
   for (const Setting& setting : settings) cases.push_back(case_of(setting));
 }

@@ -1,0 +1,25 @@
+#pragma once
+
+// The special function unit: right to about 22 bits, and where results are below 2^-126 they are 0.
+
+#include <cmath>
+
+namespace tessera {
+
+#ifdef TESSERA_CUDA_EMULATED
+inline float fast_exp2(float x) { return std::exp2(x); }
+inline float fast_reciprocal(float x) { return 1 / x; }
+#else
+__device__ inline float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ inline float fast_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+#endif
+
+}  // namespace tessera

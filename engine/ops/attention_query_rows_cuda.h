@@ -1,0 +1,155 @@
+#pragma once
+
+// What a block of attention's backward by rows of queries has in shared memory, and what its warps do with
+// their rows.
+
+#include "engine/ops/attention_backward_cuda.h"
+
+namespace tessera {
+
+// The shared memory of a block of queries. `whole`: with the scores' own, see above.
+template <class T, int depth> struct QueryRoom {
+  using W = Wide<T>;
+  using Tiles = Cut<T, depth>;
+  static constexpr int score_stride = Tiles::columns + 16 / static_cast<int>(sizeof(T));
+  T *q, *dy;        // [rows, depth]
+  T *k, *v;         // a tile [columns, depth]
+  T *p, *ds;        // [rows, columns]
+  W* gate;          // [keys]
+  W* gate_rows;     // [rows]: the sums of a gate's shares as query
+  W* gate_columns;  // [warps, columns]: as key, in the rows of each warp
+  size_t bytes;
+
+  TESSERA_HD QueryRoom(unsigned char* memory, int rows, int keys, bool gates, bool whole) : bytes(0) {
+    const auto take = [&](auto*& part, int elements) {
+      using Element = std::remove_reference_t<decltype(*part)>;
+      part = reinterpret_cast<Element*>(memory + bytes);
+      bytes += (static_cast<size_t>(elements) * sizeof(Element) + 15) / 16 * 16;
+    };
+    take(q, rows * Tiles::stride);
+    take(dy, rows * Tiles::stride);
+    take(k, Tiles::columns * Tiles::stride);
+    take(v, Tiles::columns * Tiles::stride);
+    take(p, whole ? rows * score_stride : 0);
+    take(ds, whole ? rows * score_stride : 0);
+    take(gate, gates ? keys : 0);
+    take(gate_rows, gates && whole ? rows : 0);
+    take(gate_columns, gates && whole ? rows / warp_rows * Tiles::columns : 0);
+  }
+};
+
+// The rows of a warp: what their softmax needs of the keys, and then ds.
+template <class T, int depth, ChainTerms terms> struct QueryRows {
+  using W = Wide<T>;
+  static constexpr int blocks = Cut<T, depth>::blocks;
+  static constexpr bool plain = terms == ChainTerms::plain;
+  const AttentionOperands<T>& in;
+  const ScoreChain<T, terms>& chain;
+  int first_query;
+  W shift[2];                             // the lse of the lane's rows, ready
+  W share[2] = {0, 0}, mean[2] = {0, 0};  // sums over P and P dP; once closed, see RowSums
+  W dscale = 0, dgate[2] = {0, 0};
+
+  __device__ W probability(W raw, At at, int half) const {
+    return exp_less<T>(exp_ready<T>(1), chain.forward(raw, at), shift[half]);
+  }
+
+  // A tile's part of the sums. Of plain terms raw becomes exp(s - lse).
+  __device__ void add_tile(int first_key, int used, ScorePair<W, blocks>& pair) {
+    if constexpr (plain) make_probabilities<blocks>(in, chain, first_query, first_key, used, shift, pair.raw);
+    each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W raw, W dp) {
+      W p = raw;
+      if constexpr (!plain) {
+        const int j = first_key + column;
+        p = probability(raw, place_of(in, first_query + row, j), half);
+        p = j < in.keys ? p : W(0);
+      }
+      share[half] += p;
+      mean[half] += p * dp;
+    });
+  }
+
+  __device__ void close() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      share[half] = 1 / row_all<Plus>(share[half]);
+      mean[half] = row_all<Plus>(mean[half]) * share[half];
+    }
+  }
+
+  // For the rows of keys.
+  __device__ void store_sums(const RowSums<W>& sums, int64_t first_of_head) const {
+    const int lane = static_cast<int>(threadIdx.x) % warp;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int i = first_query + lane / 4 + 8 * half;
+      if (i >= in.queries || lane % 4 != 0) continue;
+      sums.share[first_of_head + i] = share[half];
+      sums.mean[first_of_head + i] = mean[half];
+    }
+  }
+
+  // Where raw is exp(s - lse): raw becomes ds, and dp becomes P. What is outside of the matrix is 0: for a
+  // key, P is, and for a query, dP.
+  __device__ void plain_ds(int used, ScorePair<W, blocks>& pair) const {
+    each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int, int, int half, W& raw, W& dp) {
+      const W p = raw * share[half];
+      raw = p * (dp - mean[half]);
+      dp = p;
+    });
+  }
+
+  // raw = q . k becomes ds, and dp the gate's share. give(row, column, place, whether it is one of the
+  // matrix, P, the shares of the terms' tensors).
+  template <class Give>
+  __device__ void any_ds(int first_key, int used, ScorePair<W, blocks>& pair, const Give& give) {
+    each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W& raw, W& dp) {
+      const int i = first_query + row, j = first_key + column;
+      const bool inside = i < in.queries && j < in.keys;
+      const At at = place_of(in, i, j);
+      const W p = probability(raw, at, half) * share[half];
+      const ChainShares<W> back = chain.backward(p * (dp - mean[half]), raw, at);
+      if (inside) {
+        dscale += back.scale;
+        dgate[half] += back.gate;
+      }
+      raw = inside ? back.ds : W(0);
+      dp = inside ? back.gate : W(0);
+      give(row, column, at, inside, inside ? p : W(0), back);
+    });
+  }
+
+  // The sums of the gates' shares, as query, and where all keys are here, as key, of which dp holds the
+  // shares.
+  template <bool whole>
+  __device__ void store_gates(const ScorePair<W, blocks>& pair, int used, const QueryRoom<T, depth>& room,
+                              const RowSums<W>& sums, int64_t first_of_head, int own) const {
+    const int lane = static_cast<int>(threadIdx.x) % warp;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const W as_query = row_all<Plus>(dgate[half]);
+      const int row = lane / 4 + 8 * half, i = first_query + row;
+      if (lane % 4 != 0) continue;
+      if (whole) room.gate_rows[own + row] = as_query;
+      if (!whole && sums.gate && i < in.queries) sums.gate[first_of_head + i] = as_query;
+    }
+    if constexpr (whole)
+      column_totals<W, blocks>(used, pair.dp, room.gate_columns + own / warp_rows * Cut<T, depth>::columns);
+  }
+};
+
+// The sum of a * b over a [16, depth] in fragments, b in shared memory: this lane's part.
+template <int depth, class T>
+__device__ inline Wide<T> products(const Fragments<Wide<T>, depth / 8>& a, const T* b) {
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+  Wide<T> sum = 0;
+#pragma unroll
+  for (int m = 0; m < depth / 8; ++m)
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      sum += a[m][e] *
+             Wide<T>(b[fragment_row(lane, e) * Cut<T, depth>::stride + 8 * m + fragment_column(lane, e)]);
+  return sum;
+}
+
+}  // namespace tessera
