@@ -114,6 +114,8 @@ Json measure_training(const Options& options, const std::string& name, const Jso
       {options.train.micro_batch, options.train.clip,
        task_of(config) == Task::classify ? options.train.smoothing : 0, options.graph, options.precision});
   const Tensor images = options.images(model), labels = options.labels(model);
+  StepBatch batch{images, labels};
+  batch.host_labels = labels.to(Device::cpu);
   Pass pass{.training = true, .random = Random(options.seed)};
   int under_way = 0;
   const auto finish = [&](int left) {
@@ -122,7 +124,7 @@ Json measure_training(const Options& options, const std::string& name, const Jso
         fmt::print(stderr, "{}: {}\n", name, result.note);
   };
   const auto step = [&] {  // as the trainer's: on a GPU it ends when the one before it has
-    train.start({images, labels}, options.train.optimizer.lr, pass);
+    train.start(batch, options.train.optimizer.lr, pass);
     ++under_way;
     finish(train.most_under_way() - 1);
   };

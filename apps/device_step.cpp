@@ -15,6 +15,11 @@ namespace tessera {
 
 namespace {
 
+// The labels, or a segmenter's masks, without a wait for a GPU where the host knows them.
+const Tensor& labels_of(const StepBatch& batch) {
+  return batch.host_labels.defined() ? batch.host_labels : batch.targets;
+}
+
 // lam at the picture's own label, the rest at that of the one mixed in. [B, K]
 Tensor soft_targets(const StepBatch& batch, const Shape& shape) {
   const Tensor targets = Tensor::zeros(shape);
@@ -24,7 +29,7 @@ Tensor soft_targets(const StepBatch& batch, const Shape& shape) {
       targets.data<float>()[static_cast<int64_t>(i) * shape[1] + classes[i]] += static_cast<float>(share);
   };
   const bool mixed = batch.other_labels.defined();
-  add(batch.targets, mixed ? batch.lam : 1);
+  add(labels_of(batch), mixed ? batch.lam : 1);
   if (mixed) add(batch.other_labels, 1 - batch.lam);
   return targets;
 }
@@ -85,8 +90,8 @@ void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
 void DeviceStep::take(const StepBatch& batch, Pass& pass) {
   const Tensor &images = batch.images, &labels = batch.targets;
   const bool there = images.device() != Device::cpu;
-  const bool mixed =
-      options_.shares || batch.other_labels.defined() || batch.token_maps.defined() || soft_.defined();
+  const bool mixed = options_.shares || model_.token_targets || batch.other_labels.defined() ||
+                     batch.token_maps.defined() || soft_.defined();
   TokenTargets of_teacher;
   if (batch.token_maps.defined()) of_teacher = model_.token_targets(batch.token_maps, batch.token_views);
   const bool same = images_.defined() && images.shape() == images_.shape() &&
@@ -126,8 +131,8 @@ void DeviceStep::begin(const StepBatch& batch, bool there, bool mixed) {
 
 void DeviceStep::draw(const StepBatch& batch, Pass& pass) {
   if (!model_.draw) return;
-  const Tensor& labels = batch.host_labels.defined() ? batch.host_labels : batch.targets;
-  for (const auto& [name, value] : model_.draw({{"input", batch.images}, {"target", labels}}, pass)) {
+  for (const auto& [name, value] :
+       model_.draw({{"input", batch.images}, {"target", labels_of(batch)}}, pass)) {
     Tensor& own = drawn_[name];
     if (!own.defined()) own = Tensor::empty(value.shape(), value.dtype(), device_);
     own.copy_from(value);

@@ -30,7 +30,9 @@ struct StepOptions {
   bool graph = true;     // on a GPU: record a step once, then replay it
   Precision precision = Precision::f32;
   Ema* average = nullptr;  // of the weights: moves on after each step that is taken; outlives the steps
-  bool shares = false;     // on a GPU: targets are shares of classes, even of batches that are not mixed
+  // On a GPU: targets are shares of the classes, even of batches that are not mixed; so always for a loss by
+  // tokens.
+  bool shares = false;
 };
 
 // A gradient whose square is no float any more would make AdamW's second moment infinite for good.

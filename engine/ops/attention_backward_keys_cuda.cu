@@ -55,15 +55,31 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
     ScorePair<W, Tiles::blocks> pair;
     multiply_pair<depth, T, Tiles::blocks>(k_rows + own * Tiles::stride, q_tile, v_rows + own * Tiles::stride,
                                            dy_tile, used, pair);
-    each_pair<W, Tiles::blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W& raw, W& dp) {
-      const int j = first_key + row;
-      const bool inside = column < count && j < in.keys;
-      const At at = place_of(in, first + column, j);
-      const W p = exp_less<T>(exp_ready<T>(1), chain.forward(raw, at), tile_lse[column]) * tile_share[column];
-      const ChainShares<W> back = chain.backward(p * (dp - tile_mean[column]), raw, at);
-      dgate[half] += inside ? back.gate : W(0);
-      raw = inside ? p : W(0);
-      dp = inside ? back.ds : W(0);
+    each_block_pair<W, Tiles::blocks>(used, pair.raw, pair.dp, [&](int left, W(&raw)[4], W(&dp)[4]) {
+      At at[4];
+      W p[4];
+      ChainShares<W> back[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        at[e] = place_of(in, first + left + fragment_column(lane, e), first_key + fragment_row(lane, e));
+        p[e] = raw[e];
+      }
+      chain.forward(p, at);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int column = left + fragment_column(lane, e);
+        const bool inside = column < count && first_key + fragment_row(lane, e) < in.keys;
+        p[e] = exp_less<T>(exp_ready<T>(1), p[e], tile_lse[column]) * tile_share[column];
+        back[e] = {inside ? p[e] * (dp[e] - tile_mean[column]) : W(0), 0, 0, 0, 0};
+        p[e] = inside ? p[e] : W(0);
+      }
+      chain.backward(raw, at, back);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        dgate[e / 2] += back[e].gate;
+        raw[e] = p[e];
+        dp[e] = back[e].ds;
+      }
     });
     multiply_fragments<depth, T, Tiles::blocks>(pair.raw, dy_tile, used, dv_sum);
     multiply_fragments<depth, T, Tiles::blocks>(pair.dp, q_tile, used, dk_sum);

@@ -17,9 +17,19 @@ template <class W> struct SharedSums {
   W *prior, *bias;  // [chunks, H, N, N]
 };
 
-// to = value for the first image of a chunk, += for the others.
-template <class W> __device__ inline void add_share(W* to, bool first, W value) {
-  *to = first ? value : *to + value;
+// A block's shares of what images share: written for the first image of a chunk, added for the others.
+// matrix: where the chunk's and the head's begins.
+template <class T>
+__device__ inline void add_shares(const SharedSums<Wide<T>>& sums, int64_t matrix, bool first,
+                                  const BlockPlaces<T>& places, const ChainShares<Wide<T>> (&shares)[4]) {
+  const auto add = [&](Wide<T>* to, Wide<T> value) { *to = first ? value : *to + value; };
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    if (!places.inside[e]) continue;
+    const int64_t at = matrix + places.at[e].element();
+    if (sums.prior) add(sums.prior + at, shares[e].prior);
+    if (sums.bias) add(sums.bias + at, shares[e].bias);
+  }
 }
 
 // The rows of keys where P and ds [queries, keys] are in shared memory: dv = P^T dy, dk = scale ds^T q, and
@@ -127,14 +137,13 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
         if constexpr (whole)
           store_tile(pair.dp, used(tile), room.p + own * Room::score_stride, Room::score_stride);
       } else {
-        rows.any_ds(first, used(tile), pair,
-                    [&](int row, int column, At at, bool inside, W p, const ChainShares<W>& back) {
-                      if (inside && shared.prior)
-                        add_share(shared.prior + matrix + at.element(), image == first_image, back.prior);
-                      if (inside && shared.bias)
-                        add_share(shared.bias + matrix + at.element(), image == first_image, back.bias);
-                      if constexpr (whole) room.p[(own + row) * Room::score_stride + column] = T(p);
-                    });
+        rows.any_ds(
+            first, used(tile), pair,
+            [&](int column, const BlockPlaces<T>& places, const W(&p)[4], const ChainShares<W>(&to)[4]) {
+              add_shares(shared, matrix, image == first_image, places, to);
+              if constexpr (whole)
+                store_block(p, room.p + own * Room::score_stride + column, Room::score_stride);
+            });
       }
       if constexpr (whole)
         store_tile(pair.raw, used(tile), room.ds + own * Room::score_stride, Room::score_stride);

@@ -146,7 +146,29 @@ __device__ inline void each_score(int used, Fragments<W, blocks>& s, const F& f)
   }
 }
 
-// The same with the numbers of two matrices at that place.
+// f(first column, the lane's numbers) for the first `used` blocks; those are at fragment_row(lane, e) and the
+// first column + fragment_column(lane, e).
+template <class W, int blocks, class F>
+__device__ inline void each_block(int used, Fragments<W, blocks>& s, const F& f) {
+#pragma unroll
+  for (int n = 0; n < blocks; ++n) {
+    if (n >= used) break;
+    f(8 * n, s[n]);
+  }
+}
+
+// The same with the numbers of two matrices.
+template <class W, int blocks, class F>
+__device__ inline void each_block_pair(int used, Fragments<W, blocks>& s, Fragments<W, blocks>& s2,
+                                       const F& f) {
+#pragma unroll
+  for (int n = 0; n < blocks; ++n) {
+    if (n >= used) break;
+    f(8 * n, s[n], s2[n]);
+  }
+}
+
+// f(row, column, half, s, s2) with the numbers of two matrices at a place.
 template <class W, int blocks, class F>
 __device__ inline void each_pair(int used, Fragments<W, blocks>& s, Fragments<W, blocks>& s2, const F& f) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -194,17 +216,22 @@ template <class T> __device__ inline void store_pair(T* to, Wide<T> left, Wide<T
     store_pack<2>(to, Pack<T, 2>{left, right});
 }
 
-// to [16, 8 used], its rows `stride` numbers apart and even, = s.
+// to [16, 8], its rows `stride` numbers apart and even, = the lanes' numbers.
+template <class T> __device__ inline void store_block(const Wide<T> (&s)[4], T* to, int stride) {
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+    store_pair(to + fragment_row(lane, 2 * half) * stride + fragment_column(lane, 0), s[2 * half],
+               s[2 * half + 1]);
+}
+
+// to [16, 8 used] = s, likewise.
 template <class T, int blocks>
 __device__ inline void store_tile(const Fragments<Wide<T>, blocks>& s, int used, T* to, int stride) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
 #pragma unroll
   for (int n = 0; n < blocks; ++n) {
     if (n >= used) break;
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      store_pair(to + fragment_row(lane, 2 * half) * stride + 8 * n + fragment_column(lane, 0),
-                 s[n][2 * half], s[n][2 * half + 1]);
+    store_block(s[n], to + 8 * n, stride);
   }
 }
 

@@ -50,22 +50,28 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
   W share[2] = {0, 0}, mean[2] = {0, 0};  // sums over P and P dP; once closed, see RowSums
   W dscale = 0, dgate[2] = {0, 0};
 
-  __device__ W probability(W raw, At at, int half) const {
-    return exp_less<T>(exp_ready<T>(1), chain.forward(raw, at), shift[half]);
+  // p = exp(s - lse) of raw = q . k, for a block.
+  __device__ void probabilities(const W (&raw)[4], const At (&at)[4], W (&p)[4]) const {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) p[e] = raw[e];
+    chain.forward(p, at);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) p[e] = exp_less<T>(exp_ready<T>(1), p[e], shift[e / 2]);
   }
 
   // A tile's part of the sums. Of plain terms raw becomes exp(s - lse).
   __device__ void add_tile(int first_key, int used, ScorePair<W, blocks>& pair) {
     if constexpr (plain) make_probabilities<blocks>(in, chain, first_query, first_key, used, shift, pair.raw);
-    each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W raw, W dp) {
-      W p = raw;
-      if constexpr (!plain) {
-        const int j = first_key + column;
-        p = probability(raw, place_of(in, first_query + row, j), half);
-        p = j < in.keys ? p : W(0);
+    each_block_pair<W, blocks>(used, pair.raw, pair.dp, [&](int column, const W(&raw)[4], const W(&dp)[4]) {
+      const BlockPlaces<T> places(in, first_query, first_key + column);
+      W own[4];
+      if constexpr (!plain) probabilities(raw, places.at, own);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const W p = plain ? raw[e] : places.is_key[e] ? own[e] : W(0);
+        share[e / 2] += p;
+        mean[e / 2] += p * dp[e];
       }
-      share[half] += p;
-      mean[half] += p * dp;
     });
   }
 
@@ -99,23 +105,29 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     });
   }
 
-  // raw = q . k becomes ds, and dp the gate's share. give(row, column, place, whether it is one of the
-  // matrix, P, the shares of the terms' tensors).
+  // raw = q . k becomes ds, and dp the gate's share. give(column, places, P, the shares of the terms'
+  // tensors) of a block; outside of the matrix they are 0.
   template <class Give>
   __device__ void any_ds(int first_key, int used, ScorePair<W, blocks>& pair, const Give& give) {
-    each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int row, int column, int half, W& raw, W& dp) {
-      const int i = first_query + row, j = first_key + column;
-      const bool inside = i < in.queries && j < in.keys;
-      const At at = place_of(in, i, j);
-      const W p = probability(raw, at, half) * share[half];
-      const ChainShares<W> back = chain.backward(p * (dp - mean[half]), raw, at);
-      if (inside) {
-        dscale += back.scale;
-        dgate[half] += back.gate;
+    each_block_pair<W, blocks>(used, pair.raw, pair.dp, [&](int column, W(&raw)[4], W(&dp)[4]) {
+      const BlockPlaces<T> places(in, first_query, first_key + column);
+      W p[4];
+      ChainShares<W> to[4];
+      probabilities(raw, places.at, p);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        p[e] = places.inside[e] ? p[e] * share[e / 2] : W(0);
+        to[e] = {p[e] * (dp[e] - mean[e / 2]), 0, 0, 0, 0};
       }
-      raw = inside ? back.ds : W(0);
-      dp = inside ? back.gate : W(0);
-      give(row, column, at, inside, inside ? p : W(0), back);
+      chain.backward(raw, places.at, to);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        dscale += to[e].scale;
+        dgate[e / 2] += to[e].gate;
+        raw[e] = to[e].ds;
+        dp[e] = to[e].gate;
+      }
+      give(column, places, p, to);
     });
   }
 

@@ -32,6 +32,23 @@ __device__ inline bool is_inner(const AttentionOperands<T>& in, const ScoreChain
   return left + 8 <= in.keys && !(chain.mask_diagonal && meets);
 }
 
+// The places of a lane's numbers in the block of eight keys from `left` on, beside the warp's rows.
+template <class T> struct BlockPlaces {
+  At at[4];
+  bool is_key[4], inside[4];
+
+  __device__ BlockPlaces(const AttentionOperands<T>& in, int first_query, int left) {
+    const int lane = static_cast<int>(threadIdx.x) % warp;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int i = first_query + fragment_row(lane, e), j = left + fragment_column(lane, e);
+      at[e] = place_of(in, i, j);
+      is_key[e] = j < in.keys;
+      inside[e] = i < in.queries && j < in.keys;
+    }
+  }
+};
+
 // f(whether there is such a score, half, s) for every number of the first `used` blocks; half as in
 // each_score().
 template <int blocks, class T, class F>
@@ -61,9 +78,12 @@ __device__ inline void make_scores(const AttentionOperands<T>& in, const ScoreCh
                                    int first_query, int first_key, int used, Fragments<Wide<T>, blocks>& s) {
   using W = Wide<T>;
   if constexpr (terms == ChainTerms::any) {
-    each_score<W, blocks>(used, s, [&](int row, int column, int, W& value) {
-      const W score = chain.forward(value, place_of(in, first_query + row, first_key + column));
-      value = first_key + column < in.keys ? score : -std::numeric_limits<W>::infinity();
+    each_block<W, blocks>(used, s, [&](int column, W(&value)[4]) {
+      const BlockPlaces<T> places(in, first_query, first_key + column);
+      chain.forward(value, places.at);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (!places.is_key[e]) value[e] = -std::numeric_limits<W>::infinity();
     });
   } else {
     each_plain_score<blocks>(in, chain, first_query, first_key, used, s, [&](bool there, int, W& value) {

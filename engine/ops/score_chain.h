@@ -39,34 +39,40 @@ template <class T, ChainTerms terms = ChainTerms::any> struct ScoreChain {
     if (t.mask) mask = t.mask_term(image, n);
   }
 
-  // The score of raw = q . k.
-  TESSERA_HD W forward(W raw, At at) const {
-    W s = scale.forward(raw, at);
+  // s[e] = q . k becomes the score at at[e]. Some at once: whether a term is there is asked once for all of
+  // them, and what it reads for them is on its way together.
+  template <int count> TESSERA_HD void forward(W (&s)[count], const At (&at)[count]) const {
+    const auto act = [&](const auto& term) {
+      for (int e = 0; e < count; ++e) s[e] = term.forward(s[e], at[e]);
+    };
+    act(scale);
     if constexpr (terms == ChainTerms::any) {
-      if (prior.omega) s = prior.forward(s, at);
-      if (bias.bias) s = bias.forward(s, at);
-      if (fixed_decay.distance) s = fixed_decay.forward(s, at);
-      if (content_decay.gate) s = content_decay.forward(s, at);
-      if (mask.mask) s = mask.forward(s, at);
+      if (prior.omega) act(prior);
+      if (bias.bias) act(bias);
+      if (fixed_decay.distance) act(fixed_decay);
+      if (content_decay.gate) act(content_decay);
+      if (mask.mask) act(mask);
     }
-    return mask_diagonal ? DiagonalTerm<W>().forward(s, at) : s;
+    if (mask_diagonal) act(DiagonalTerm<W>());
   }
 
-  // ds: the gradient of forward(raw, at). The fixed decay and the mask pass it on as it is.
-  TESSERA_HD ChainShares<W> backward(W ds, W raw, At at) const {
-    ChainShares<W> to{ds, 0, 0, 0, 0};
-    if (mask_diagonal) to.ds = DiagonalTerm<W>().backward(to.ds, 0, at).ds;
+  // to[e].ds, the gradient of that score, goes back to scale * raw[e], and leaves each term's share. The
+  // fixed decay and the mask pass it on as it is.
+  template <int count>
+  TESSERA_HD void backward(const W (&raw)[count], const At (&at)[count], ChainShares<W> (&to)[count]) const {
+    for (int e = 0; mask_diagonal && e < count; ++e)
+      to[e].ds = DiagonalTerm<W>().backward(to[e].ds, 0, at[e]).ds;
     if constexpr (terms == ChainTerms::any) {
-      if (content_decay.gate) to.gate = content_decay.backward(to.ds, 0, at).own;
-      if (bias.bias) to.bias = bias.backward(to.ds, 0, at).own;
-      if (prior.omega) {
-        const Shares<W> shares = prior.backward(to.ds, scale.forward(raw, at), at);
-        to.ds = shares.ds;
-        to.prior = shares.own;
+      for (int e = 0; content_decay.gate && e < count; ++e)
+        to[e].gate = content_decay.backward(to[e].ds, 0, at[e]).own;
+      for (int e = 0; bias.bias && e < count; ++e) to[e].bias = bias.backward(to[e].ds, 0, at[e]).own;
+      for (int e = 0; prior.omega && e < count; ++e) {
+        const Shares<W> shares = prior.backward(to[e].ds, scale.forward(raw[e], at[e]), at[e]);
+        to[e].ds = shares.ds;
+        to[e].prior = shares.own;
       }
     }
-    to.scale = scale.backward(to.ds, raw, at).own;
-    return to;
+    for (int e = 0; e < count; ++e) to[e].scale = scale.backward(to[e].ds, raw[e], at[e]).own;
   }
 };
 

@@ -83,7 +83,6 @@ Trained train(const How& how) {
   StepOptions options = how.options;
   options.average = &average;
   if (how.config == dit || how.config == dit_sigma) options.smoothing = 0;
-  if (how.config == lvvit) options.shares = true;
   TrainStep step(model, optimizer, options);
   DeviceStep half(model, optimizer, options);
   Trained trained;

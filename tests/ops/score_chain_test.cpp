@@ -41,14 +41,27 @@ struct AllTerms {
   }
 };
 
-// d chain.forward / d x by central differences.
+double score(const ScoreChain<double>& chain, double raw, At at) {
+  double s[1] = {raw};
+  chain.forward(s, {at});
+  return s[0];
+}
+
+// Of a score's gradient.
+ChainShares<double> shares(const ScoreChain<double>& chain, double ds, double raw, At at) {
+  ChainShares<double> to[1] = {{ds, 0, 0, 0, 0}};
+  chain.backward({raw}, {at}, to);
+  return to[0];
+}
+
+// d score / d x by central differences.
 double slope(const AllTerms& terms, double& x, double& raw, At at) {
   constexpr double h = 1e-6;
   const double start = x;
   x = start + h;
-  const double above = terms.chain().forward(raw, at);
+  const double above = score(terms.chain(), raw, at);
   x = start - h;
-  const double below = terms.chain().forward(raw, at);
+  const double below = score(terms.chain(), raw, at);
   x = start;
   return (above - below) / (2 * h);
 }
@@ -63,15 +76,15 @@ TEST_CASE("score chain: the terms act in their order") {
   const double wanted = t.scale[head] * 0.3 * t.prior[of_head] + t.bias[of_head] -
                         t.slopes[head] * t.distance[element] - std::abs(gates) +
                         t.mask[(image % 2) * n * n + element];
-  CHECK(t.chain().forward(0.3, at) == doctest::Approx(wanted).epsilon(1e-14));
+  CHECK(score(t.chain(), 0.3, at) == doctest::Approx(wanted).epsilon(1e-14));
 }
 
 TEST_CASE("score chain: an absent term changes nothing") {
   BatchTerms<double> terms;
   terms.scale = 0.5;
   const ScoreChain<double> chain(terms, 0, 0, n, nullptr);
-  CHECK(chain.forward(3, {1, 2, n}) == 1.5);
-  const ChainShares<double> back = chain.backward(2, 3, {1, 2, n});
+  CHECK(score(chain, 3, {1, 2, n}) == 1.5);
+  const ChainShares<double> back = shares(chain, 2, 3, {1, 2, n});
   CHECK(back.ds == 2);
   CHECK(back.scale == 6);
   CHECK(back.prior == 0);
@@ -88,7 +101,7 @@ TEST_CASE("score chain: every share is the score's slope") {
       CAPTURE(j);
       const At at{i, j, n};
       const size_t element = static_cast<size_t>(head * n * n + at.element());
-      const ChainShares<double> back = t.chain().backward(1, raw, at);
+      const ChainShares<double> back = shares(t.chain(), 1, raw, at);
       CHECK(back.ds * t.scale[head] == doctest::Approx(slope(t, raw, raw, at)));
       CHECK(back.scale == doctest::Approx(slope(t, t.scale[head], raw, at)));
       CHECK(back.prior == doctest::Approx(slope(t, t.prior[element], raw, at)));
@@ -101,12 +114,12 @@ TEST_CASE("score chain: every share is the score's slope") {
 TEST_CASE("score chain: nothing passes the diagonal mask") {
   AllTerms t;
   t.mask_diagonal = true;
-  CHECK(t.chain().forward(0.3, {2, 2, n}) == -std::numeric_limits<double>::infinity());
-  const ChainShares<double> back = t.chain().backward(1, 0.3, {2, 2, n});
+  CHECK(score(t.chain(), 0.3, {2, 2, n}) == -std::numeric_limits<double>::infinity());
+  const ChainShares<double> back = shares(t.chain(), 1, 0.3, {2, 2, n});
   CHECK(back.ds == 0);
   CHECK(back.scale == 0);
   CHECK(back.prior == 0);
   CHECK(back.bias == 0);
   CHECK(back.gate == 0);
-  CHECK(t.chain().backward(1, 0.3, {2, 1, n}).bias == 1);
+  CHECK(shares(t.chain(), 1, 0.3, {2, 1, n}).bias == 1);
 }
