@@ -31,7 +31,8 @@ constexpr int64_t largest_count = 100;  // images a class
 int64_t class_of(const std::string& word, const std::vector<std::string>& names) {
   if (const auto found = std::find(names.begin(), names.end(), word); found != names.end())
     return found - names.begin();
-  const bool number = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == word.npos;
+  const bool number =
+      !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
   check(number, "sample: --classes: there is no class '", word, "'", did_you_mean(word, names));
   const int64_t k = std::stoll(word);
   check(k < std::ssize(names), "sample: --classes: there is no class ", k, "; they are numbered 0 to ",

@@ -49,7 +49,7 @@ class Layers {
     const auto in_use = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
     row.activation_bytes += in_use - in_use_;
     in_use_ = in_use;
-    outputs_.push_back({index_.at(Inside::path()), event.output});
+    outputs_.emplace_back(index_.at(Inside::path()), event.output);
   }
 
   // Takes off what only this class still holds: no backward pass will read it.

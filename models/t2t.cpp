@@ -20,7 +20,8 @@ Init sines() {
     std::vector<double> values;
     for (int64_t t = 0; t < tokens; ++t)
       for (int64_t c = 0; c < dim; ++c) {
-        const double exponent = 2.0 * static_cast<double>(c / 2) / static_cast<double>(dim);
+        const int64_t even = c - c % 2;
+        const double exponent = static_cast<double>(even) / static_cast<double>(dim);
         const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
         values.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }

@@ -62,7 +62,7 @@ void colour(Operation operation, double m, Image& image) {
 }  // namespace
 
 Operation operation_named(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto* const found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
     fail("augment: operation '", name, "' is not known",
          did_you_mean(std::string(name), std::vector<std::string>(names.begin(), names.end())));

@@ -103,6 +103,7 @@ const Tensor& Gradients::dy() const { return tape_.slots_[static_cast<size_t>(st
 
 bool Gradients::wants(int i) const { return step_.inputs[static_cast<size_t>(i)] >= 0; }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a handle, whose copy is a reference counted
 void Gradients::add(int i, Tensor dx) {
   if (!wants(i)) return;
   const int place = step_.inputs[static_cast<size_t>(i)];

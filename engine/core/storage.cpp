@@ -136,7 +136,7 @@ class Pool {
   struct Key {
     uint64_t set;
     size_t bytes;
-    auto operator<=>(const Key&) const = default;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads it
   };
   struct Home {
     uint64_t set;

@@ -5,7 +5,7 @@ namespace tessera {
 
 namespace {
 
-OpCase taken(const char* variant, int axis, std::vector<int64_t> index) {
+OpCase taken(const char* variant, int axis, const std::vector<int64_t>& index) {
   return {"take", variant, {random_tensor({3, 4, 5}, 1)}, [=](std::span<const Tensor> in) {
             return take(in[0], axis, Tensor::from(index, {static_cast<int64_t>(index.size())}));
           }};
