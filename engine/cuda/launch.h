@@ -11,9 +11,9 @@
 // - No floating-point atomics. Sums run in an order that the sizes alone fix: a thread's own part, then
 //   warp_sum and block_sum (reduce.h), then parts in scratch memory (Scratch), added in their order.
 // - Arithmetic and sums run in Wide<T>; the formulas are the TESSERA_HD functions of _kernels.h.
-// - No inline assembly outside engine/cuda, static __shared__ arrays of plain types (not bf16, which has a
-//   constructor), dynamic ones by shared_memory<T>(): so a host compiler can run the kernels too, thread by
-//   thread, where there is no GPU (tests/emulator).
+// - No inline assembly outside engine/cuda (but for the rounding to bf16, engine/core/dtype.h), static
+//   __shared__ arrays of plain types (not bf16, which has a constructor), dynamic ones by shared_memory<T>():
+//   so a host compiler can run the kernels too, thread by thread, where there is no GPU (tests/emulator).
 
 #include <algorithm>
 #include <cstdint>

@@ -3,9 +3,9 @@
 // A processor that plays the GPU, for machines that have none: the kernels of engine/**/*.cu compiled by the
 // host's compiler and run thread by thread, each CUDA thread a fiber that stops at barriers and at exchanges
 // within its warp. It shows wrong indices, formulas, barriers and captures; it says nothing about speed,
-// about rounding of the GPU's own instructions, or about races that no order of fibers shows (odd blocks run
-// their threads in the other order). New memory is filled with NaN bytes. Only what the backend calls is
-// here. cmake -DTESSERA_CUDA=EMULATED builds with it.
+// about rounding of the GPU's own instructions, or, but for the thread sanitizer (sanitizing.h), about races
+// that no order of fibers shows (odd blocks run their threads in the other order). New memory is filled with
+// NaN bytes. Only what the backend calls is here. cmake -DTESSERA_CUDA=EMULATED builds with it.
 
 #include <fibers.h>
 
