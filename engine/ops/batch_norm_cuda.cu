@@ -116,8 +116,8 @@ template <class T, int V> struct AddGradients {
     const auto d = load_pack<V>(dy + at), value = load_pack<V>(x + at);
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      const W h = (W(value.at[v]) - mean[j + v]) / std::sqrt(variance[j + v] + eps);
-      sum[v].dy_h += W(d.at[v]) * h;
+      const W rstd = 1 / std::sqrt(variance[j + v] + eps);  // of a column: outside of the loop over rows
+      sum[v].dy_h += W(d.at[v]) * ((W(value.at[v]) - mean[j + v]) * rstd);
       sum[v].dy += W(d.at[v]);
     }
   }

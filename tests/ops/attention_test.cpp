@@ -7,8 +7,8 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
-#include "engine/core/error.h"
 #include "engine/ops/elementwise.h"
+#include "tests/error_of.h"
 
 using namespace tessera;
 using Approx = doctest::Approx;
@@ -16,16 +16,6 @@ using Approx = doctest::Approx;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// f's message, empty if it does not fail.
-template <class F> std::string message(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -159,19 +149,19 @@ TEST_CASE("attention counts the multiply-accumulates of its two products") {
 
 TEST_CASE("attention names what does not fit") {
   const Tensor x = Tensor::zeros({2, 4, 24}), q = Tensor::zeros({2, 4, 8});
-  const auto with = [&](const ScoreTerms& terms) { return message([&] { attention(x, 2, terms); }); };
+  const auto with = [&](const ScoreTerms& terms) { return error_of([&] { attention(x, 2, terms); }); };
   const auto zeros = [](std::initializer_list<int64_t> sizes) { return Tensor::zeros(sizes); };
-  CHECK(message([&] { attention(x, 5); }) ==
+  CHECK(error_of([&] { attention(x, 5); }) ==
         "attention: qkv [2, 4, 24] has 24 columns, which do not divide into q, k, v of 5 heads");
-  CHECK(says(message([&] { attention(x, 0); }), "0 heads"));
-  CHECK(says(message([&] { attention(zeros({4, 24}), 2); }), "is not [B, N, D]"));
-  CHECK(says(message([&] { attention(Tensor::zeros({2, 4, 24}, DType::i64), 2); }), "i64, not floating"));
-  CHECK(message([&] {
+  CHECK(says(error_of([&] { attention(x, 0); }), "0 heads"));
+  CHECK(says(error_of([&] { attention(zeros({4, 24}), 2); }), "is not [B, N, D]"));
+  CHECK(says(error_of([&] { attention(Tensor::zeros({2, 4, 24}, DType::i64), 2); }), "i64, not floating"));
+  CHECK(error_of([&] {
           attention(q, zeros({2, 5, 8}), zeros({2, 4, 8}), 2);
         }) == "attention: q [2, 4, 8] takes k and v [2, keys, 8], not [2, 5, 8] and [2, 4, 8]");
-  CHECK(says(message([&] { attention(q, q, q.to(DType::f64), 2); }),
+  CHECK(says(error_of([&] { attention(q, q, q.to(DType::f64), 2); }),
              "v is f64 on cpu, the queries are f32 on cpu"));
-  CHECK(says(message([&] { attention(q, zeros({2, 0, 8}), zeros({2, 0, 8}), 2); }), "no key to attend to"));
+  CHECK(says(error_of([&] { attention(q, zeros({2, 0, 8}), zeros({2, 0, 8}), 2); }), "no key to attend to"));
   CHECK(with({.learned_scale = zeros({3})}) == "attention: learned_scale [3] for [2]");
   CHECK(says(with({.learned_scale = Tensor::zeros({2}, DType::f64)}), "learned_scale is f64"));
   CHECK(with({.prior = zeros({3, 4, 4})}) == "attention: prior [3, 4, 4] for [2, 4, 4]");
@@ -186,19 +176,19 @@ TEST_CASE("attention names what does not fit") {
   CHECK(with({.mask = zeros({3, 4, 4})}) ==
         "attention: 2 images are no multiple of the 3 windows of mask [3, 4, 4]");
   CHECK(with({.mask = zeros({2, 4, 5})}) == "attention: mask [2, 4, 5] for [2, 4, 4]");
-  CHECK(says(message([&] {
+  CHECK(says(error_of([&] {
                attention(zeros({2, 1, 24}), 2, {.mask_diagonal = true});
              }),
              "a single token has nothing to attend to"));
-  CHECK(says(message([&] {
+  CHECK(says(error_of([&] {
                attention(q, zeros({2, 5, 8}), zeros({2, 5, 8}), 2, {.prior = zeros({2, 4, 4})});
              }),
              "a prior needs as many queries as keys, not 4 and 5"));
-  CHECK(says(message([&] {
+  CHECK(says(error_of([&] {
                attention(q, zeros({2, 5, 8}), zeros({2, 5, 8}), 2, {.mask_diagonal = true});
              }),
              "the diagonal mask needs as many queries as keys"));
-  CHECK(with({.bias = zeros({1, 4, 4})}) == message([&] {
+  CHECK(with({.bias = zeros({1, 4, 4})}) == error_of([&] {
           attention_plain(x, 2, {.bias = zeros({1, 4, 4})});
         }));
 }
