@@ -122,11 +122,12 @@ std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, 
   const Dataset dataset = open_data(config.data, task);
   config.data.image_size = dataset.image_shape[1];
   config.model = resolve_model(config.model, dataset);
-  Trainer trainer(config, dataset, {.device = device});
+  const Computing computing{.device = device};
+  Trainer trainer(config, dataset, computing);
   const bool goes_on = fs::exists(path / "config.json");
   RunFolder folder = goes_on ? RunFolder::open(path) : RunFolder::create(path, to_json(config));
   if (goes_on) trainer.restore(folder);
-  if (run_session(trainer, folder, {}, device, goes_on ? "resume" : "start") != Ending::finished)
+  if (run_session(trainer, folder, {}, computing, goes_on ? "resume" : "start") != Ending::finished)
     return std::nullopt;
   write_report(path, dataset, device, trainer.best_pass());
   return outcome_of(path);

@@ -49,15 +49,10 @@ DeviceStep::DeviceStep(Model& model, Optimizer& optimizer, const StepOptions& op
 }
 
 void DeviceStep::compute_in_bf16() {
-  narrow_.emplace(build(model_.config, {.dtype = DType::bf16, .device = device_}));
+  narrow_.emplace(copy_as(model_, DType::bf16));
   std::vector<std::pair<Tensor, Tensor>> pairs;
-  for (const Parameter& p : model_.parameters) {
-    const Tensor& narrow = *narrow_->parameters.find(p.name);
-    if (p.trainable)
-      pairs.emplace_back(p.value, narrow);
-    else
-      narrow.copy_from(p.value.to(narrow.dtype()));
-  }
+  for (const Parameter& p : model_.parameters)
+    if (p.trainable) pairs.emplace_back(p.value, *narrow_->parameters.find(p.name));
   mixed_.emplace(std::move(pairs));
 }
 
@@ -70,6 +65,13 @@ void DeviceStep::follow_statistics() {
   statistics_.emplace(std::move(pairs));
 }
 
+const Model& DeviceStep::computing() const {
+  if (!narrow_) return model_;
+  mixed_->narrow();
+  statistics_->keep();
+  return *narrow_;
+}
+
 void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
   check(started_ - finished_ < most_under_way, "step: ", most_under_way, " are under way; finish one first");
   take(batch, pass);
@@ -78,7 +80,8 @@ void DeviceStep::start(const StepBatch& batch, double lr, Pass& pass) {
     replay(lr, pass);
   } else {
     compute(pass);
-    update(lr);
+    step(lr);
+    follow();
     ++steps_;
   }
   const std::array<Tensor, 3> numbers{norm_, loss_, correct_};
@@ -147,7 +150,7 @@ void DeviceStep::compute(Pass& pass) {
   model.parameters.zero_grad();
   const auto own = [&](const Tensor& x) { return narrow_ ? x.to(DType::bf16) : x; };
   TensorMap inputs = drawn_;
-  inputs["input"] = own(images_);
+  inputs["input"] = model.sample ? images_ : own(images_);  // of a diffusion model they are targets too
   inputs["target"] = soft_.defined() ? own(soft_) : labels_;
   if (patches_.defined()) inputs["aux_target"] = own(patches_);
   Tape tape;
@@ -162,10 +165,13 @@ void DeviceStep::compute(Pass& pass) {
   if (mixed_) mixed_->widen_gradients();
 }
 
-void DeviceStep::update(double lr) {
+void DeviceStep::step(double lr) {
   clip_on_device(optimizer_.parameters(), options_.clip,
                  options_.clip > 0 ? std::numeric_limits<double>::infinity() : largest_gradient_norm, norm_);
   optimizer_.step(lr, norm_.rows(1, 1));
+}
+
+void DeviceStep::follow() {
   statistics_->settle(norm_.rows(1, 1));
   if (options_.average) options_.average->update(norm_.rows(1, 1));
 }
@@ -176,8 +182,9 @@ bool DeviceStep::record(double lr, const Pass& pass) {
   try {
     graph_ = record_replay(device_, [&] {
       compute(drawing);
-      update(lr);
+      step(lr);
       counted = true;
+      follow();
     });
     find_draws(pass, drawing);
   } catch (const Error& error) {

@@ -30,6 +30,9 @@ class DeviceStep {
   // after it, if any, has changed nothing and is forgotten: it is to be started again.
   StepResult finish();
 
+  // What computes, with the model's weights and statistics as they are now: a copy in bf16, or the model.
+  const Model& computing() const;
+
  private:
   void compute_in_bf16();
   void follow_statistics();
@@ -37,7 +40,8 @@ class DeviceStep {
   void begin(const StepBatch& batch, bool there, bool mixed);  // with batches of another kind
   void draw(const StepBatch& batch, Pass& pass);               // likewise, what the model draws on the host
   void compute(Pass& pass);                                    // forward, loss, backward
-  void update(double lr);                                      // clip, the optimizer's step, the average
+  void step(double lr);                                        // clip, the optimizer's step
+  void follow();                                               // the statistics and the average, after it
   bool record(double lr, const Pass& pass);                    // false, and a note, where it cannot be done
   void find_draws(const Pass& before, const Pass& after);      // by which the graph is given its keys
   void replay(double lr, Pass& pass);

@@ -11,9 +11,12 @@
 #include "apps/csv.h"
 #include "apps/evaluate.h"
 #include "apps/options.h"
+#include "apps/precision.h"
 #include "apps/report.h"
 #include "apps/subcommands.h"
+#include "apps/validation.h"
 #include "apps/weights_source.h"
+#include "engine/core/replay.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -26,6 +29,7 @@ struct Options {
   int64_t batch = 128;
   bool json = false;
   Device device = Device::cpu;
+  Precision precision = Precision::f32;
 };
 
 constexpr int64_t widest_matrix = 40;  // classes; more do not fit a screen
@@ -160,7 +164,10 @@ ExitCode run(const Options& options) {
   const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch,
                                         {.device = options.device, .resident = false});
   std::vector<Judgement> judgements;
-  const Evaluation e = *evaluate(checkpoint.model, *loader,
+  allow_tf32(options.precision == Precision::tf32);
+  const bool narrow = judged_in(task, options.precision) == DType::bf16;
+  const Model model = narrow ? copy_as(checkpoint.model, DType::bf16) : checkpoint.model;
+  const Evaluation e = *evaluate(model, *loader,
                                  {.device = options.device,
                                   .go_on = {},
                                   .judgements = options.images_csv.empty() ? nullptr : &judgements});
@@ -204,6 +211,7 @@ void add_eval(CLI::App& app) {
                   "Write what was made of each picture into this file: label, prediction, confidence, loss")
       ->type_name("FILE");
   add_device(command, options->device);
+  add_precision(command, options->precision);
   add_threads(command);
   add_json(command, options->json);
   on_run(command, [options] { return run(*options); });

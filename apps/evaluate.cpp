@@ -10,17 +10,18 @@
 #include "engine/core/error.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/shape.h"
+#include "engine/optim/parameter_groups.h"
 
 namespace tessera {
 
 namespace {
 
-// -log softmax(x)_label
-double cross_entropy_of(const float* x, int64_t classes, int64_t label) {
+// log sum_k exp(x_k)
+double log_sum_of(const float* x, int64_t classes) {
   const double largest = *std::max_element(x, x + classes);
   double sum = 0;
   for (int64_t k = 0; k < classes; ++k) sum += std::exp(x[k] - largest);
-  return largest + std::log(sum) - x[label];
+  return largest + std::log(sum);
 }
 
 // How many classes come before `label`: a larger logit, or the same and a smaller number. All do where the
@@ -41,12 +42,14 @@ std::vector<Judgement> judge_labels(const Tensor& logits, const Tensor& labels) 
   for (int64_t i = 0; i < logits.dim(0); ++i) {
     const float* x = logits.data<float>() + i * classes;
     const int64_t label = labels.data<int64_t>()[i], predicted = best_class(x, classes);
+    const double log_sum = log_sum_of(x, classes);
     judgements.push_back({.picture = i,
                           .label = label,
                           .predicted = predicted,
-                          .confidence = std::exp(-cross_entropy_of(x, classes, predicted)),
+                          .rank = rank_of(x, classes, label),
+                          .confidence = std::exp(x[predicted] - log_sum),
                           .right = predicted == label ? 1.0 : 0.0,
-                          .loss = cross_entropy_of(x, classes, label)});
+                          .loss = log_sum - x[label]});
   }
   return judgements;
 }
@@ -69,33 +72,20 @@ std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
   return judgements;
 }
 
-// Adds the images and returns what was made of each: of a classifier, on the CPU in f32, as its targets are.
-Tensor add_images(Evaluation& result, const Model& model, const Tensor& images, const Tensor& targets,
-                  Pass& pass) {
+// Adds the images and returns what was made of each, if that is wanted: by their place among them.
+std::vector<Judgement> add_images(Evaluation& result, const Model& model, const Tensor& images,
+                                  const Tensor& targets, Pass& pass, bool wanted) {
   if (result.task == Task::diffuse) {
     const TensorMap batch{{"input", images}, {"target", targets}};
     result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
     return {};
   }
-  Tensor logits = model.logits(images, pass);
+  const Tensor logits = model.logits(images, pass);
   if (result.task == Task::segment) {
     result.add_pixels(logits, targets);
-    return logits;
+    return wanted ? judge_pixels(logits, targets) : std::vector<Judgement>();
   }
-  logits = logits.to(Device::cpu).to(DType::f32);
-  result.add(logits, targets);
-  return logits;
-}
-
-// `first` is where the part of the batch begins that was judged.
-void keep_judgements(const EvaluateOptions& options, Task task, const Tensor& logits, const Tensor& targets,
-                     const Batch& batch, int64_t first) {
-  if (!options.judgements || !logits.defined()) return;
-  for (Judgement& each :
-       task == Task::segment ? judge_pixels(logits, targets) : judge_labels(logits, targets)) {
-    each.picture = batch.indices[static_cast<size_t>(first + each.picture)];
-    options.judgements->push_back(each);
-  }
+  return result.add(logits.to(Device::cpu).to(DType::f32), targets);
 }
 
 }  // namespace
@@ -146,19 +136,18 @@ std::string Evaluation::text() const {
   return task == Task::diffuse ? text : text + fmt::format(" top-1 {:.2f} %", 100 * top1());
 }
 
-void Evaluation::add(const Tensor& logits, const Tensor& labels) {
+std::vector<Judgement> Evaluation::add(const Tensor& logits, const Tensor& labels) {
   classes = logits.dim(1);
   confusion.resize(static_cast<size_t>(classes * classes));
-  const int64_t* label = labels.data<int64_t>();
-  for (int64_t i = 0; i < logits.dim(0); ++i) {
-    const float* x = logits.data<float>() + i * classes;
-    const int64_t rank = rank_of(x, classes, label[i]), predicted = best_class(x, classes);
+  std::vector<Judgement> judgements = judge_labels(logits, labels);
+  for (const Judgement& j : judgements) {
     ++images;
-    correct += rank == 0;
-    correct5 += rank < 5;
-    loss_sum += cross_entropy_of(x, classes, label[i]);
-    ++confusion[static_cast<size_t>(label[i] * classes + predicted)];
+    correct += j.rank == 0;
+    correct5 += j.rank < 5;
+    loss_sum += j.loss;
+    ++confusion[static_cast<size_t>(j.label * classes + j.predicted)];
   }
+  return judgements;
 }
 
 const Tensor& targets_of(const Batch& batch, Task task) {
@@ -168,6 +157,7 @@ const Tensor& targets_of(const Batch& batch, Task task) {
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
   Evaluation result;
   result.task = task_of(model.config);
+  const DType type = trainable(model.parameters).front().second.dtype();
   Pass pass;
   loader.start(0);
   while (!options.go_on || options.go_on(result.images)) {
@@ -180,9 +170,14 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
       const int64_t count = std::min(step, images - first);
       Tensor targets = targets_of(*batch, result.task).rows(first, count);
       if (result.task == Task::classify) targets = targets.to(Device::cpu);
-      const Tensor logits =
-          add_images(result, model, batch->images.rows(first, count).to(options.device), targets, pass);
-      keep_judgements(options, result.task, logits, targets, *batch, first);
+      const Tensor pictures = batch->images.rows(first, count).to(options.device).to(type);
+      std::vector<Judgement> judged =
+          add_images(result, model, pictures, targets, pass, options.judgements != nullptr);
+      if (!options.judgements) continue;
+      for (Judgement& each : judged) {
+        each.picture = batch->indices[static_cast<size_t>(first + each.picture)];
+        options.judgements->push_back(each);
+      }
     }
   }
   return std::nullopt;

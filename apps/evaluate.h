@@ -12,6 +12,16 @@
 
 namespace tessera {
 
+// One picture as a classifier or a segmenter saw it.
+struct Judgement {
+  int64_t picture;                     // its number in the split
+  int64_t label = -1, predicted = -1;  // a classifier's
+  int64_t rank = 0;                    // likewise: how many classes it finds likelier than the label
+  double confidence = 0;               // the probability of `predicted`; of a segmenter, none
+  double right = 0;                    // whether they agree, 0 or 1; a segmenter's share of right pixels
+  double loss = 0;                     // cross entropy, a classifier's
+};
+
 // How well a model does on labelled pictures. Of a diffusion model, images and loss alone; of a segmenter
 // those and its pixels.
 struct Evaluation {
@@ -32,8 +42,8 @@ struct Evaluation {
 
   double score() const;  // by task; see task.h
 
-  // Counts the rows of logits [B, K] f32, both on the CPU.
-  void add(const Tensor& logits, const Tensor& labels);
+  // Counts the rows of logits [B, K] f32, both on the CPU; what was made of each, `picture` being its row.
+  std::vector<Judgement> add(const Tensor& logits, const Tensor& labels);
   // Counts the pixels of scores [B, K, H, W] by masks [B, H, W].
   void add_pixels(const Tensor& scores, const Tensor& masks);
   // Counts images by their mean loss alone.
@@ -48,15 +58,6 @@ struct Evaluation {
 
 // What the task learns from: the labels [B], or a segmenter's masks [B, H, W].
 const Tensor& targets_of(const Batch& batch, Task task);
-
-// One picture as a classifier or a segmenter saw it.
-struct Judgement {
-  int64_t picture;                     // its number in the split
-  int64_t label = -1, predicted = -1;  // a classifier's
-  double confidence = 0;               // the probability of `predicted`; of a segmenter, none
-  double right = 0;                    // whether they agree, 0 or 1; a segmenter's share of right pixels
-  double loss = 0;                     // cross entropy, a classifier's
-};
 
 // A pass over all pictures of a split, with what was made of each.
 struct JudgedPass {
@@ -73,8 +74,8 @@ struct EvaluateOptions {
   std::vector<Judgement>* judgements = nullptr;
 };
 
-// Walks one epoch of the loader. A diffusion model meets the same noise at the same times on each walk in the
-// same batches. Nothing if go_on ended it.
+// Walks one epoch of the loader, in the type of the model's weights. A diffusion model meets the same noise
+// at the same times on each walk in the same batches. Nothing if go_on ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
 // A loader over all of `split`, in order, as evaluation sees it; delivered to the CPU if the split has masks.

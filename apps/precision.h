@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+
+#include "engine/core/device.h"
 
 namespace CLI {
 class App;
@@ -8,10 +11,19 @@ class App;
 
 namespace tessera {
 
-// What a training step computes in; weights, gradients' norm and the optimizer are f32 in any case. tf32: a
-// GPU's products round their factors to 10 bits. bf16: activations, products and gradients are bf16, sums in
-// f32.
+// What a training step or an evaluation computes in; weights, gradients' norm and the optimizer are f32 in
+// any case. tf32: a GPU's products round their factors to 10 bits. bf16: activations, products and gradients
+// are bf16, sums and losses f32.
 enum class Precision : uint8_t { f32, tf32, bf16 };
+
+std::string_view name(Precision precision);  // "tf32"
+
+// What a run is computed by; the config does not hold it.
+struct Computing {
+  Device device = Device::cpu;
+  bool graph = true;  // on a GPU: replay a recorded step
+  Precision precision = Precision::f32;
+};
 
 // --precision f32|tf32|bf16. Fails for any other.
 void add_precision(CLI::App& command, Precision& precision);

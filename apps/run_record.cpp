@@ -141,6 +141,13 @@ int64_t best_epoch(const RunRecord& run) {
   return best;
 }
 
+Precision precision_of(const RunRecord& run) {
+  for (auto event = run.events.rbegin(); event != run.events.rend(); ++event)
+    for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16})
+      if (event->value("precision", Json()) == name(precision)) return precision;
+  return Precision::f32;
+}
+
 int64_t last_evaluated(const RunRecord& run) {
   const std::vector<double> losses = run.column("validation_loss");
   for (auto i = static_cast<int64_t>(losses.size()); i > 0; --i)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/precision.h"
 #include "apps/task.h"
 #include "engine/io/json.h"
 
@@ -48,6 +49,8 @@ ScoreColumn score_column(Task task);
 int64_t best_epoch(const RunRecord& run);
 // Row `epoch` (from 1) of a column; NaN for epoch 0.
 double value_at(const RunRecord& run, const std::string& column, int64_t epoch);
+// What its last session computed in; f32 where its events do not say.
+Precision precision_of(const RunRecord& run);
 // The last epoch that was evaluated, 0 for none.
 int64_t last_evaluated(const RunRecord& run);
 

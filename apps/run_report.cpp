@@ -13,7 +13,9 @@
 #include "apps/report_config.h"
 #include "apps/report_curves.h"
 #include "apps/report_pictures.h"
+#include "apps/validation.h"
 #include "engine/core/error.h"
+#include "engine/core/replay.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -78,15 +80,20 @@ std::string head_of(const RunRecord& run, const ReportSource* source) {
                      text.empty() ? "" : "<p class=\"lead\">" + escaped(text) + "</p>\n");
 }
 
-// What its best weights make of the validation pictures, in the parts that the run evaluates them in: the
-// same bits as its own pass.
+// What its best weights make of the validation pictures, as the run evaluates them on this device: the same
+// bits as its own pass.
 JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device) {
   const TrainConfig config = read_train_config(run.config, (run.path / "config.json").string());
-  const auto loader = evaluation_loader(source.dataset.validation,
-                                        Pipeline(source.checkpoint.data.empty_dataset()), config.batch);
+  const Computing computing{.device = device, .precision = precision_of(run)};
+  const auto loader = validation_loader(source.dataset.validation,
+                                        Pipeline(source.checkpoint.data.empty_dataset()), config, computing);
+  const Model& own = source.checkpoint.model;
+  const Model model =
+      judged_in(run.task, computing.precision) == DType::bf16 ? copy_as(own, DType::bf16) : own;
+  allow_tf32(computing.precision == Precision::tf32);
   JudgedPass pass;
   pass.evaluation = *evaluate(
-      source.checkpoint.model, *loader,
+      model, *loader,
       {.micro_batch = config.micro_batch, .device = device, .go_on = {}, .judgements = &pass.judgements});
   return pass;
 }

@@ -7,13 +7,14 @@
 
 namespace tessera {
 
-Ending run_session(Trainer& trainer, RunFolder& folder, const StopAfter& stop, Device device,
+Ending run_session(Trainer& trainer, RunFolder& folder, const StopAfter& stop, const Computing& computing,
                    const char* event) {
   const auto position = [&] {
     return Json{{"epoch", trainer.position().epoch}, {"step", trainer.position().step}};
   };
   Json details = position();
-  details.update({{"threads", threads()}, {"device", name(device)}});
+  details.update(
+      {{"threads", threads()}, {"device", name(computing.device)}, {"precision", name(computing.precision)}});
   folder.event(event, details);
   try {
     const Ending ending = trainer.run(folder, stop);

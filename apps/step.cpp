@@ -103,6 +103,8 @@ StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) 
 
 int TrainStep::most_under_way() const { return on_device_ ? DeviceStep::most_under_way : 1; }
 
+const Model& TrainStep::computing() const { return on_device_ ? on_device_->computing() : model_; }
+
 void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
   const bool passing = most_under_way() > 1 && batch.images.device() != Device::cpu;
   begin(batch, {passing ? batch.clone() : batch, lr, pass, {}}, pass);

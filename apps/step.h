@@ -84,6 +84,10 @@ class TrainStep {
   StepResult finish();
   int most_under_way() const;
 
+  // The model as steps compute it, with its weights as they are now: where that is in bf16, a copy, which
+  // serves until the next step.
+  const Model& computing() const;
+
  private:
   // Forward, loss and backward of all micro-batches, whose gradients add up; ends where the loss is not
   // finite. `watch` is told of what is computed, if there is one.

@@ -101,7 +101,7 @@ void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.st
 
 ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
                const TrainOptions& options, const char* event) {
-  const Ending ending = run_session(trainer, folder, options.stop, options.computing.device, event);
+  const Ending ending = run_session(trainer, folder, options.stop, options.computing, event);
   if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
   const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
   say_finished(trainer, config, folder, options);

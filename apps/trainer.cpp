@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/interrupt.h"
+#include "apps/validation.h"
 #include "engine/core/error.h"
 #include "models/weights.h"
 
@@ -42,7 +43,7 @@ LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, 
   options.seed = static_cast<uint64_t>(config.seed);
   if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
     options.delivery = {.device = computing.device,
-                        .dtype = computing.precision == Precision::bf16 ? DType::bf16 : DType::f32,
+                        .dtype = judged_in(task_of(config.model), computing.precision),
                         .resident = config.data.on_device,
                         .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
   return options;
@@ -105,6 +106,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(computing.device),
+      precision_(computing.precision),
       model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       average_(average_of(config, model_)),
@@ -113,8 +115,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
              average_ ? &*average_ : nullptr, learns_from_shares(config, model_)}),
       train_(dataset.train, Pipeline::training(dataset, config.augment),
              loader_options(config, dataset, model_, computing)),
-      validation_(evaluation_loader(dataset.validation, Pipeline(dataset), config.batch,
-                                    {.device = computing.device, .resident = config.data.on_device})),
+      validation_(validation_loader(dataset.validation, Pipeline(dataset), config, computing)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
 }
@@ -262,9 +263,10 @@ std::optional<Evaluation> Trainer::evaluate_now() {
     return Interrupt::signal() == 0;
   };
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
+  const Model& model = judged_in(task_, precision_) == DType::bf16 ? step_.computing() : model_;
   std::vector<Judgement> judgements;
   const auto evaluation =
-      evaluate(model_, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});
+      evaluate(model, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);
   at_.last_score = evaluation->score();

@@ -24,13 +24,6 @@ struct StopAfter {
   double seconds = 0;
 };
 
-// What a run is computed by; the config does not hold it.
-struct Computing {
-  Device device = Device::cpu;
-  bool graph = true;  // on a GPU: replay a recorded step
-  Precision precision = Precision::f32;
-};
-
 enum class Ending { finished, interrupted, stopped };
 
 // A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
@@ -99,6 +92,7 @@ class Trainer {
   Task task_;
   DataFacts facts_;
   Device device_;
+  Precision precision_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> average_;  // of the weights, where the config asks for one

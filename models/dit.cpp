@@ -219,10 +219,14 @@ TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& opti
   const int64_t rows = images.dim(0);
   const TensorMap drawn = inputs.contains("t") ? inputs : draw(inputs, pass);
   const Tensor &t = entry(drawn, "t"), &y = entry(drawn, "y");
-  const Tensor noise = normal_noise(images.shape(), pass.key(), images.dtype(), images.device());
+  // The bound divides small differences by smaller variances: only the network itself may be bf16.
+  const DType type = wide(images.dtype());
+  const Tensor clean = cast(images, type),
+               noise = normal_noise(images.shape(), pass.key(), type, images.device());
   const NoiseSchedule schedule(steps, betas);
-  const Tensor noisy = add_noise(schedule, images, t, noise), answer = (*this)(noisy, t, y);
-  const Tensor loss = diffusion_loss(schedule, answer, images, noisy, t, noise);
+  const Tensor noisy = add_noise(schedule, clean, t, noise);
+  const Tensor answer = cast((*this)(cast(noisy, y_embed.dtype()), t, y), type);
+  const Tensor loss = diffusion_loss(schedule, answer, clean, noisy, t, noise);
   if (options.rows == 0 || options.rows == rows) return {loss, answer};
   return {scale(loss, static_cast<double>(rows) / static_cast<double>(options.rows)), answer};
 }

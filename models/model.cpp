@@ -140,6 +140,13 @@ Model build(const Json& config, const BuildOptions& options) {
   return model;
 }
 
+Model copy_as(const Model& model, DType dtype) {
+  const Device device = model.parameters.begin()->value.device();
+  Model copy = build(model.config, {.dtype = dtype, .device = device});
+  copy.parameters.load(model.parameters.state(), "copy_as");
+  return copy;
+}
+
 Cost cost_of(const Json& config) {
   const DryRun dry;
   const Model model = build(config);

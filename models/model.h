@@ -73,6 +73,9 @@ struct BuildOptions {
 // an unknown architecture or key, a missing one, or a combination that makes no sense, saying why.
 Model build(const Json& config, const BuildOptions& options = {});
 
+// The same network in another type, with a copy of the weights.
+Model copy_as(const Model& model, DType dtype);
+
 // The architectures that build() knows.
 std::vector<std::string> architectures();
 

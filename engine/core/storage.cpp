@@ -102,7 +102,8 @@ class Pool {
     try {
       block = allocate(bytes);
     } catch (const Error&) {
-      release_all();  // other sizes may hold what is missing
+      if (set_ != no_set) throw;  // while a GPU's step is captured nothing goes back to the driver
+      release_all();              // other sizes may hold what is missing
       block = allocate(bytes);
     }
     stats_.reserved += bytes;
@@ -111,12 +112,13 @@ class Pool {
   }
 
   void release_all() {  // what belongs to a set stays
-    const auto last = waiting_.upper_bound({no_set, ~size_t{0}});
-    for (auto at = waiting_.begin(); at != last; ++at) {
-      stats_.reserved -= at->first.bytes;
-      release(at->second, at->first.bytes);
+    for (auto at = waiting_.begin(); at != waiting_.end() && at->first.set == no_set;) {
+      const size_t bytes = at->first.bytes;
+      void* const block = at->second;
+      at = waiting_.erase(at);  // first: release() may fail
+      stats_.reserved -= bytes;
+      release(block, bytes);
     }
-    waiting_.erase(waiting_.begin(), last);
   }
 
   void* allocate(size_t bytes) const {

@@ -190,7 +190,8 @@ template <class T> class Call {
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         own.handle, operation_, first_, second_, result_, result_, preference, 1, &best, &found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) expect_blas(status, "choice of an algorithm", p_);
+    const bool refusable = status == CUBLAS_STATUS_NOT_SUPPORTED || epilogue_ != Epilogue::none;
+    if (!refusable) expect_blas(status, "choice of an algorithm", p_);
     if (status != CUBLAS_STATUS_SUCCESS || found == 0 || best.state != CUBLAS_STATUS_SUCCESS)
       return std::nullopt;
     return best.algo;

@@ -118,7 +118,6 @@ Graph::Graph(const std::function<void()>& work)
 Graph::~Graph() {
   cudaStreamSynchronize(stream());
   if (graph_) cudaGraphExecDestroy(graph_);
-  for (const Storage* table : tables_) delete table;
 }
 
 void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& refresh) {
@@ -175,7 +174,7 @@ TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
   if (refreshed && numbers == Numbers::constant) return;  // the graph has it
   if (refreshed) {
     check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
-    storage_ = refreshed->tables_[refreshed->next_table_++];
+    storage_ = refreshed->tables_[refreshed->next_table_++].get();
     check(bytes <= storage_->bytes(), "graph: a table of ", bytes, " bytes, captured with ",
           storage_->bytes());
     upload(storage_->data(), values, bytes);
@@ -184,7 +183,7 @@ TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
   const NewBlocks constant;
   storage_ = new Storage(Device::cuda, bytes);
   if (!owned_)
-    captured->tables_.push_back(storage_);
+    captured->tables_.emplace_back(storage_);
   else if (captured)
     Graph::copy_constant(storage_->data(), values, bytes);
   else

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -53,8 +54,8 @@ class Graph final : public Replay {
   cudaGraphExec_t graph_ = nullptr;
   std::vector<uint64_t> keys_;
   Storage key_places_;
-  std::vector<Storage*> tables_;  // in the order of their making; owned
-  size_t next_table_ = 0;         // of a refresh
+  std::vector<std::unique_ptr<Storage>> tables_;  // in the order of their making
+  size_t next_table_ = 0;                         // of a refresh
 };
 
 // Copies host numbers to device memory through pinned buffers: they may change as soon as this returns, and

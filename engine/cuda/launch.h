@@ -32,7 +32,7 @@ inline constexpr int block_threads = 256;  // of kernels that have no reason for
 struct LaunchGrid {
   dim3 blocks;
   dim3 threads = dim3(block_threads);
-  size_t shared_bytes = 0;  // dynamic; the caller keeps it within gpu().shared_bytes
+  size_t shared_bytes = 0;  // dynamic
 };
 
 // As many blocks of `threads` as n items want, and as the GPU can hold at a time; the kernel strides.
@@ -42,15 +42,16 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
   return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
 }
 
+// Lets a kernel have so much dynamic shared memory from now on, or more: what was allowed before stays, for
+// launches that a graph holds. Fails for more than the GPU has.
+void allow_shared(const void* kernel, size_t bytes);
+
 // Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   if (Graph::refreshing()) return;
   if (grid.shared_bytes > 32 << 10)  // of 48 KB that are there unasked static arrays take a part
-    expect(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(grid.shared_bytes)),
-           "kernel");
+    allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;

@@ -117,7 +117,8 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         p[e] = places.inside[e] ? p[e] * share[e / 2] : W(0);
-        to[e] = {p[e] * (dp[e] - mean[e / 2]), 0, 0, 0, 0};
+        // Not 0 * (dp - mean): of a row beyond the matrix, whose terms are another's, the mean may be NaN.
+        to[e] = {places.inside[e] ? p[e] * (dp[e] - mean[e / 2]) : W(0), 0, 0, 0, 0};
       }
       chain.backward(raw, places.at, to);
 #pragma unroll

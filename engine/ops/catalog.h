@@ -16,6 +16,7 @@ inline constexpr Op catalog[] = {
     {"divide", "y = a / b", "da = dy / b; db = -dy * y / b"},
     {"scale", "y = c * x", "dx = c * dy"},
     {"add_scalar", "y = x + c", "dx = dy"},
+    {"cast", "y = x, rounded to another type", "dx = dy, rounded to x's"},
     {"exp", "y = exp(x)", "dx = dy * y"},
     {"log", "y = log(x)", "dx = dy / x"},
     {"sqrt", "y = sqrt(x)", "dx = dy / (2 y)"},

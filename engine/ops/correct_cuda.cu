@@ -28,7 +28,7 @@ void CorrectKernels<Cuda>::count(int64_t rows, int64_t classes, const T* x, cons
     const T* row = x + i * classes;
     const int64_t label = labels[i];
     bool beaten = false;
-    for (int64_t k = lane; k < classes; k += warp) beaten = beaten || beats(row, k, label);
+    for (int64_t k = lane; k < classes; k += warp) beaten = beaten || beats(row, classes, k, label);
     const bool any = __ballot_sync(0xffffffffu, beaten) != 0;
     if (lane == 0) right[i] = any ? 0 : 1;
   });

@@ -111,6 +111,14 @@ Tensor divide(const Tensor& a, const Tensor& b) {
   return record("divide", y, {a, b}, backward);
 }
 
+Tensor cast(const Tensor& x, DType dtype) {
+  check(is_float(x.dtype()) && is_float(dtype), "cast: ", x.dtype(), " ", x.shape(), " to ", dtype,
+        "; floating types are wanted");
+  if (x.dtype() == dtype) return x;
+  const auto backward = [from = x.dtype()](Gradients& g) { g.add(0, g.dy().to(from)); };
+  return record("cast", x.to(dtype), {x}, backward);
+}
+
 Tensor scale(const Tensor& x, double c) { return unary("scale", Unary::scale, x, c); }
 
 Tensor add_scalar(const Tensor& x, double c) { return unary("add_scalar", Unary::add_scalar, x, c); }

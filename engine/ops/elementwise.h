@@ -20,6 +20,10 @@ Tensor sqrt(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor absolute(const Tensor& x);  // its gradient at 0 is 0
 
+// x in another floating type, rounded to it; x itself where it has that type. Fails for an x that is not
+// floating, or for such a type.
+Tensor cast(const Tensor& x, DType dtype);
+
 // 1 where x <= c, else 0, as where x is NaN. Not recorded: its gradient is 0.
 Tensor at_most(const Tensor& x, double c);
 

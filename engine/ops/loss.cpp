@@ -57,12 +57,12 @@ Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options) {
   check(smoothing >= 0 && smoothing <= 1, "cross_entropy: smoothing ", smoothing, " is not in 0 .. 1");
   check(options.rows >= 0, "cross_entropy: rows ", options.rows, " is negative");
   const int64_t classes = x.dim(-1), rows = x.shape().elements(0, x.rank() - 1);
-  const Tensor y = Tensor::empty({}, x.dtype(), x.device());
+  const Tensor y = Tensor::empty({}, wide(x.dtype()), x.device());
   const Tensor max = Tensor::empty({rows}, wide(x.dtype()), x.device()),
                log_sum = Tensor::empty({rows}, wide(x.dtype()), x.device());
   dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
     CrossEntropyKernels<Dev>::template forward<T>(rows, classes, x.data<T>(), aims.pointers<T>(options),
-                                                  aims.divisor(options, rows), y.data<T>(),
+                                                  aims.divisor(options, rows), y.data<Wide<T>>(),
                                                   max.data<Wide<T>>(), log_sum.data<Wide<T>>());
   });
   const auto backward = [=](Gradients& g) {
@@ -70,7 +70,7 @@ Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options) {
     dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
       CrossEntropyKernels<Dev>::template backward<T>(
           rows, classes, x.data<T>(), aims.pointers<T>(options), aims.divisor(options, rows),
-          max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<T>(), dx.data<T>(), dx.add());
+          max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<Wide<T>>(), dx.data<T>(), dx.add());
     });
   };
   return record("cross_entropy", y, {x}, backward);

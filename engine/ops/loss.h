@@ -16,8 +16,9 @@ struct LossOptions {
   std::optional<int64_t> ignore = std::nullopt;
 };
 
-// Cross entropy, the mean over rows of -sum_k t_k log_softmax(x)_k -> []. logits x [..., K]; targets have no
-// gradient. Fails for labels that are not i64 [...] or lie outside 0 .. K-1. 0 where all rows are ignored.
+// Cross entropy, the mean over rows of -sum_k t_k log_softmax(x)_k -> [], f32 for bf16 logits, whose 8 bits
+// are too few for a loss. logits x [..., K]; targets have no gradient. Fails for labels that are not i64
+// [...] or lie outside 0 .. K-1. 0 where all rows are ignored.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const LossOptions& options = {});
 
 // lam * cross_entropy(logits, labels_a) + (1 - lam) * cross_entropy(logits, labels_b): the loss of Mixup

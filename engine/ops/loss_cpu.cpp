@@ -44,7 +44,8 @@ template <class T> Wide<T> soft_sum(const Targets<T>& targets, int64_t i, int64_
 template <>
 template <class T>
 void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                       const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+                                       const LossDivisor& divisor, Wide<T>* y, Wide<T>* max,
+                                       Wide<T>* log_sum) {
   const double sum = parallel_sum<double>(rows, rows_a_chunk(classes), [=](int64_t begin, int64_t end) {
     double part = 0;
     for (int64_t i = begin; i < end; ++i) {
@@ -57,16 +58,16 @@ void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x
     }
     return part;
   });
-  store(*y, Wide<T>(sum / divisor()));
+  *y = Wide<T>(sum / divisor());
 }
 
 template <>
 template <class T>
 void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
                                         const LossDivisor& divisor, const Wide<T>* max,
-                                        const Wide<T>* log_sum, const T* dy, T* dx, bool add) {
+                                        const Wide<T>* log_sum, const Wide<T>* dy, T* dx, bool add) {
   using W = Wide<T>;
-  const W factor = W(*dy) / W(divisor());
+  const W factor = *dy / W(divisor());
   parallel_rows(rows, classes, [=](int64_t i) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;

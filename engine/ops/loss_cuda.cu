@@ -48,13 +48,13 @@ constexpr int one_block_threads = 1024;
 constexpr LaunchGrid one_block{dim3(1), dim3(one_block_threads)};
 
 // y = the sum of n losses / divisor, by one block.
-template <class T>
+template <class W>
 __global__ void __launch_bounds__(one_block_threads)
-    mean_loss(int64_t n, const double* losses, LossDivisor divisor, T* y) {
+    mean_loss(int64_t n, const double* losses, LossDivisor divisor, W* y) {
   double sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) *y = T(Wide<T>(sum / divisor()));
+  if (threadIdx.x == 0) *y = W(sum / divisor());
 }
 
 struct Smaller {
@@ -102,7 +102,8 @@ __global__ void __launch_bounds__(one_block_threads)
 template <>
 template <class T>
 void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                                        const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum) {
+                                        const LossDivisor& divisor, Wide<T>* y, Wide<T>* max,
+                                        Wide<T>* log_sum) {
   const Scratch<double> losses(rows);
   double* const loss = losses.data();
   each_row(rows, [=] __device__(int64_t i, int lane) {
@@ -119,21 +120,21 @@ void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* 
     log_sum[i] = log;
     loss[i] = static_cast<double>(value);
   });
-  launch(mean_loss<T>, one_block, rows, loss, divisor, y);
+  launch(mean_loss<Wide<T>>, one_block, rows, loss, divisor, y);
 }
 
 template <>
 template <class T>
 void CrossEntropyKernels<Cuda>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
                                          const LossDivisor& divisor, const Wide<T>* max,
-                                         const Wide<T>* log_sum, const T* dy, T* dx, bool add) {
+                                         const Wide<T>* log_sum, const Wide<T>* dy, T* dx, bool add) {
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * classes;
     T* out = dx + i * classes;
     if (targets.ignores(i)) return lanes_write(classes, lane, out, add, [](int64_t) { return W(0); });
     const RowTargets<T> target(targets, i, classes);
-    const W factor = W(*dy) / W(divisor()), m = max[i], l = log_sum[i];
+    const W factor = *dy / W(divisor()), m = max[i], l = log_sum[i];
     const W total = target.soft ? soft_sum(targets, target.soft, classes, lane) : W(1);
     lanes_write(classes, lane, out, add,
                 [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });

@@ -60,13 +60,13 @@ template <class Dev> struct CrossEntropyKernels {
   // y [1] = sum over rows of -sum_k t_k log_softmax(x)_k, divided by `divisor`.
   template <class T>
   static void forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                      const LossDivisor& divisor, T* y, Wide<T>* max, Wide<T>* log_sum);
+                      const LossDivisor& divisor, Wide<T>* y, Wide<T>* max, Wide<T>* log_sum);
 
   // dx = dy (softmax(x) sum_k t_k - t) / divisor, written or added to; dy [1].
   template <class T>
   static void backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
-                       const LossDivisor& divisor, const Wide<T>* max, const Wide<T>* log_sum, const T* dy,
-                       T* dx, bool add);
+                       const LossDivisor& divisor, const Wide<T>* max, const Wide<T>* log_sum,
+                       const Wide<T>* dy, T* dx, bool add);
 };
 
 }  // namespace tessera

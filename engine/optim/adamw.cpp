@@ -22,7 +22,7 @@ void AdamW::update(double lr, const Tensor& norm) {
       for (size_t i = 0; i < parameters_.size(); ++i) {
         const Tensor g = parameters_[i].grad();
         if (!g.defined()) continue;
-        const double t = static_cast<double>(++steps_.data<int64_t>()[i]), eta = lr * settings_[i].lr_scale;
+        const double t = static_cast<double>(steps_.data<int64_t>()[i] + 1), eta = lr * settings_[i].lr_scale;
         items.push_back({g.elements(), parameters_[i].data<T>(), g.data<T>(), m_[i].data<T>(),
                          v_[i].data<T>(), T(1 - eta * settings_[i].weight_decay),
                          T(eta / (1 - std::pow(options_.beta1, t))),
@@ -34,11 +34,12 @@ void AdamW::update(double lr, const Tensor& norm) {
       AdamWKernels<Dev>::template step<T>(items.data(), static_cast<int64_t>(items.size()), rates);
     }
   });
+  count(1);
 }
 
-void AdamW::uncount() {
+void AdamW::count(int64_t steps) {
   for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].grad().defined()) --steps_.data<int64_t>()[i];
+    if (parameters_[i].grad().defined()) steps_.data<int64_t>()[i] += steps;
 }
 
 NamedTensors AdamW::state() const {

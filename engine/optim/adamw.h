@@ -21,11 +21,12 @@ class AdamW : public Optimizer {
   AdamW(const std::vector<ParameterGroup>& groups, const Options& options);
   explicit AdamW(const std::vector<ParameterGroup>& groups) : AdamW(groups, Options()) {}
 
-  void uncount() override;
+  void uncount() override { count(-1); }
   NamedTensors state() const override;  // for each parameter m.NAME, v.NAME, step.NAME (i64, [1])
 
  private:
   void update(double lr, const Tensor& norm) override;
+  void count(int64_t steps);  // adds to the count of each parameter that has a gradient
 
   Options options_;
   std::vector<Tensor> m_, v_;

@@ -145,6 +145,21 @@ TEST_CASE("eval writes the classes and the pictures as CSV") {
   CHECK(static_cast<double>(right) / 10 == said.json()["top1"].get<double>());
 }
 
+TEST_CASE("eval judges in the precision that it is told") {
+  const Trained trained;
+  const auto loss_in = [&](const char* precision) {
+    const Said said = tessera_program("eval " + trained.checkpoint + " --json --precision " + precision);
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    return said.json()["loss"].get<double>();
+  };
+  const double wide = loss_in("f32"), narrow = loss_in("bf16");
+  CHECK(tessera_program("eval " + trained.checkpoint + " --json").json()["loss"] == wide);
+  CHECK(narrow != wide);
+  CHECK(narrow == doctest::Approx(wide).epsilon(0.02));
+  check_refused("eval " + trained.checkpoint + " --precision f16", "is not one of f32, tf32, bf16");
+}
+
 TEST_CASE("predict and eval refuse what they cannot read, by its path") {
   const Trained trained;
   put(trained.folder / "broken.jpg", "\xff\xd8\xff\xe0 no picture");

@@ -1,6 +1,7 @@
 #include <atomic>
 
 #include "apps/run_report.h"
+#include "apps/session.h"
 #include "tests/apps/small_run.h"
 
 using namespace tessera;
@@ -51,4 +52,24 @@ TEST_CASE("a run's report takes the validation pass after its best epoch, and is
   const int64_t before = counting->read;
   CHECK(bytes_of(write_report(folder / "run", dataset, Device::cpu)) == page);
   CHECK(counting->read >= before + 70);
+}
+
+TEST_CASE("a run in bf16 is judged in bf16, by its report too") {
+  const Quiet quiet;
+  const TemporaryFolder folder;
+  const SmallRun run = small_run({{"model", small_vit}});
+  const auto trained = [&](const char* name, Precision precision) {
+    const Computing computing{.precision = precision};
+    Trainer trainer(run.config, run.dataset, computing);
+    RunFolder run_folder = RunFolder::create(folder / name, to_json(run.config));
+    REQUIRE(run_session(trainer, run_folder, {}, computing, "start") == Ending::finished);
+    const std::string page =
+        bytes_of(write_report(folder / name, run.dataset, Device::cpu, trainer.best_pass()));
+    CHECK(bytes_of(write_report(folder / name, run.dataset, Device::cpu)) == page);
+    CHECK(precision_of(read_run(folder / name)) == precision);
+    return *trainer.best_pass();
+  };
+  const JudgedPass wide = trained("wide", Precision::f32), narrow = trained("narrow", Precision::bf16);
+  CHECK(narrow.evaluation.loss() != wide.evaluation.loss());
+  CHECK(narrow.evaluation.loss() == doctest::Approx(wide.evaluation.loss()).epsilon(0.03));
 }

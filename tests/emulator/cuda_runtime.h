@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
@@ -42,6 +43,11 @@ struct Stream {
   }
 };
 inline std::mutex launching;
+inline std::map<const void*, size_t> shared_limits;  // that were asked for, of kernels; else 48 KB
+inline bool fits_shared(const void* kernel, size_t bytes) {
+  const auto found = shared_limits.find(kernel);
+  return bytes <= (found == shared_limits.end() ? size_t{48} << 10 : found->second);
+}
 
 }  // namespace emulator
 
@@ -69,7 +75,13 @@ template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
 
 // --- the runtime ---
 
-enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInsufficientDriver, cudaErrorNoDevice };
+enum cudaError_t {
+  cudaSuccess,
+  cudaErrorInvalidValue,
+  cudaErrorMemoryAllocation,
+  cudaErrorInsufficientDriver,
+  cudaErrorNoDevice
+};
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMajor,
@@ -147,14 +159,28 @@ inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
   for (const emulator::Work& work : *graph) work();
   return cudaSuccess;
 }
-inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
+  const std::lock_guard lock(emulator::launching);
+  emulator::shared_limits[kernel] = static_cast<size_t>(bytes);
+  return bytes <= 227 << 10 ? cudaSuccess : cudaErrorInvalidValue;
+}
 
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
   const std::tuple<P...> kept(std::forward<A>(arguments)...);
   const cudaLaunchConfig_t grid = *config;
+  {
+    const std::lock_guard lock(emulator::launching);
+    if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes))
+      return cudaErrorInvalidValue;
+  }
   config->stream->take([=] {
     const std::lock_guard lock(emulator::launching);
+    if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes)) {
+      std::fputs("emulator: a kernel in a graph may have less shared memory than when it was captured\n",
+                 stderr);
+      std::abort();
+    }
     const std::function<void()> body = [&] { std::apply(kernel, kept); };
     gridDim = grid.gridDim;
     blockDim = grid.blockDim;

@@ -40,6 +40,19 @@ TEST_CASE("elementwise: values") {
   CHECK((a.to(DType::bf16) + b.to(DType::bf16)).dtype() == DType::bf16);
 }
 
+TEST_CASE("elementwise: another type, there and back") {
+  const Tensor x = Tensor::from({1 + 1.0 / 512, -3}, {2}).require_grad();
+  Tape tape;
+  const Tensor y = cast(x, DType::bf16);
+  CHECK(y.dtype() == DType::bf16);
+  CHECK(y.values() == std::vector<double>{1, -3});
+  tape.backward(y, Tensor::from({0.5, 2}, {2}, DType::bf16));
+  CHECK(x.grad().dtype() == DType::f32);
+  CHECK(x.grad().values() == std::vector<double>{0.5, 2});
+  CHECK(cast(x, DType::f32).raw() == x.raw());
+  CHECK_THROWS_WITH_AS(cast(x, DType::i64), "cast: f32 [2] to i64; floating types are wanted", Error);
+}
+
 TEST_CASE("elementwise: many elements, each in its place") {
   const Tensor a = random_tensor({67, 1, 501}, 1), b = random_tensor({5, 1}, 2);
   const std::vector<double> x = a.values(), y = b.values(), z = multiply(a, b).values();

@@ -24,6 +24,7 @@ TEST_CASE("loss: values") {
   const Tensor labels = Tensor::from(std::vector<int64_t>{1, 1}, {2});
   CHECK(cross_entropy(x, labels).item() == doctest::Approx((-std::log(0.75) + 2000) / 2).epsilon(1e-14));
   CHECK(cross_entropy(x, labels).shape() == Shape{});
+  CHECK(cross_entropy(x.to(DType::bf16), labels).dtype() == DType::f32);
   const Tensor even = Tensor::zeros({7, 10});
   const Tensor any = Tensor::from(std::vector<int64_t>{0, 1, 2, 3, 4, 5, 9}, {7});
   CHECK(cross_entropy(even, any, {0.1}).item() == doctest::Approx(std::log(10.0)).epsilon(1e-6));

@@ -15,6 +15,7 @@ struct Setting {
   int64_t apart_keys = 0;  // > 0: q, k and v apart, with as many keys
   bool learned_scale = false, bias = false, slopes = false, gates = false, mask_diagonal = false;
   int64_t prior_heads = 0, windows = 0;
+  double masked = -std::numeric_limits<double>::infinity();  // scores between windows
   Grid grid = {};
   int64_t prefix = 0;
   double alpha = 1;
@@ -44,13 +45,12 @@ std::vector<Tensor> inputs_of(const Setting& s) {
 }
 
 // Shifted windows: image b and the images b + W, b + 2 W ... see only keys of their own half.
-Tensor window_mask(int64_t windows, int64_t n) {
+Tensor window_mask(int64_t windows, int64_t n, double masked) {
   Tensor mask = Tensor::zeros({windows, n, n}, DType::f64);
   for (int64_t w = 0; w < windows; ++w)
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j)
-        if ((i <= w) != (j <= w))
-          mask.data<double>()[(w * n + i) * n + j] = -std::numeric_limits<double>::infinity();
+        if ((i <= w) != (j <= w)) mask.data<double>()[(w * n + i) * n + j] = masked;
   return mask;
 }
 
@@ -67,7 +67,7 @@ ScoreTerms terms_of(const Setting& s, std::span<const Tensor> learned, const Ten
     for (int64_t h = 0; h < s.heads; ++h) terms.slopes.data<double>()[h] = 0.25 * static_cast<double>(h + 1);
     terms.slopes = beside(terms.slopes, like);
   }
-  if (s.windows > 0) terms.mask = beside(window_mask(s.windows, s.tokens), like);
+  if (s.windows > 0) terms.mask = beside(window_mask(s.windows, s.tokens, s.masked), like);
   terms.mask_diagonal = s.mask_diagonal;
   terms.grid = s.grid;
   terms.prefix = s.prefix;
@@ -136,6 +136,23 @@ void add_fused_cases(OpCases& cases) {
        .prefix = 1,
        .use_distance = false},
       {.variant = "windows", .images = 4, .tokens = 5, .windows = 2},
+      // Swin's -100 and LSA's diagonal: exp of all that the first token, or the last one, sees is 0 in f32.
+      {.variant = "a token alone in its window",
+       .images = 3,
+       .tokens = 4,
+       .head_dim = 8,
+       .learned_scale = true,
+       .mask_diagonal = true,
+       .windows = 3,
+       .masked = -100},
+      {.variant = "a token alone in its window, content decay",
+       .images = 3,
+       .tokens = 4,
+       .gates = true,
+       .mask_diagonal = true,
+       .windows = 3,
+       .masked = -100,
+       .grid = {2, 2}},
       {.variant = "q, k, v apart",
        .heads = 3,
        .tokens = 3,

@@ -39,6 +39,10 @@ OpCases elementwise_cases() {
   append_binary(cases, "divide", divide);
   append_unary(cases, "scale", [](const Tensor& x) { return scale(x, -1.5); });
   append_unary(cases, "add_scalar", [](const Tensor& x) { return add_scalar(x, 0.75); });
+  append_unary(cases, "cast", [](const Tensor& x) { return cast(cast(x, DType::f32), DType::f64); });
+  // What f32 rounds away of x is divided by the differences' step of 1e-3: x is as small.
+  cases.back().inputs = {scale(cases.back().inputs[0], 1e-3)};
+  cases.back().tolerance = 1e-6;
   append_unary(cases, "exp", exp);
   append_unary(cases, "log", log, true);
   append_unary(cases, "sqrt", sqrt, true);
