@@ -15,7 +15,7 @@ LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CONFIGURE = cmake -G Ninja -S . -DTESSERA_WERROR=$(WERROR) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
-EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_apps)  # these take hours there
+EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_apps)  # the last takes hours there
 CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
@@ -82,10 +82,14 @@ fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 emulate: deps ## test the CUDA kernels on this processor, without a GPU (SANITIZE=thread: races, address: overruns)
 	@$(CONFIGURE) -B $(EMULATED) -DTESSERA_CUDA=EMULATED -DTESSERA_BENCH=OFF \
 	  $(if $(SANITIZE),-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=$(SANITIZE))
-	cmake --build $(EMULATED) -j $(JOBS) --target $(EMULATED_TESTS)
+	cmake --build $(EMULATED) -j $(JOBS) --target tessera $(EMULATED_TESTS)
 	@export TSAN_OPTIONS=suppressions=$(CURDIR)/tests/house/tsan.supp ASAN_OPTIONS=detect_leaks=0; status=0; \
 	for test in $(EMULATED_TESTS); do \
 	  echo "== $$test"; taskset -c 0 $(EMULATED)/tests/$$test --test-case='*cuda*' || status=1; \
+	done; \
+	for dtype in f32 f64; do \
+	  echo "== fixtures, $$dtype"; \
+	  taskset -c 0 $(EMULATED)/tessera parity --device cuda --dtype $$dtype tests/fixtures/*.safetensors || status=1; \
 	done; exit $$status
 
 gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU (ARGS=--quick)
