@@ -42,10 +42,6 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
   return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
 }
 
-// Lets a kernel have so much dynamic shared memory from now on, or more: what was allowed before stays, for
-// launches that a graph holds. Fails for more than the GPU has.
-void allow_shared(const void* kernel, size_t bytes);
-
 // Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {

@@ -1,7 +1,9 @@
 #include "engine/cuda/stream.h"
 
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "engine/core/error.h"
 #include "engine/cuda/side_stream.h"
@@ -67,6 +69,20 @@ thread_local cudaStream_t side = nullptr;  // that this thread is on
 cudaStream_t stream() { return side ? side : device0().stream; }
 
 const Gpu& gpu() { return device0().gpu; }
+
+void allow_shared(const void* kernel, size_t bytes) {
+  check(bytes <= static_cast<size_t>(gpu().shared_bytes), "kernel: ", bytes,
+        " bytes of shared memory a block", " are wanted, this GPU has ", gpu().shared_bytes,
+        "; try narrower heads or --precision bf16");
+  static std::mutex mutex;
+  static std::unordered_map<const void*, size_t>& allowed = *new std::unordered_map<const void*, size_t>;
+  const std::lock_guard lock(mutex);
+  size_t& most = allowed[kernel];
+  if (bytes <= most) return;
+  expect(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+         "kernel");
+  most = bytes;
+}
 
 void expect(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 namespace tessera {
 
 // The one stream on which all kernels and copies run, in the order of the calls; but for those of a thread
@@ -16,6 +18,10 @@ struct Gpu {
   int shared_bytes;  // of dynamic shared memory that a block may ask for
 };
 const Gpu& gpu();
+
+// Lets a kernel have so much dynamic shared memory from now on, or more: what was allowed before stays, for
+// launches that a graph holds. Fails for more than the GPU has.
+void allow_shared(const void* kernel, size_t bytes);
 
 // Fails with `what` and the runtime's own words unless status is cudaSuccess.
 void expect(cudaError_t status, const char* what);
