@@ -62,11 +62,11 @@ __global__ void __launch_bounds__(block_threads)
   Row::read(bias, width, lane, [&](int e, W value) { b[e] = value; });
   for (int64_t i = grid_thread() / warp; i < rows; i += grid_threads() / warp) {
     W sum = 0, squares = 0;
-    Row::read(x + i * width, width, lane, [&](int e, W value) {
-      held[e] = value;
-      sum += value;
-    });
-    const W m = warp_sum(sum) / W(width);
+    Row::read(x + i * width, width, lane, [&](int e, W value) { held[e] = value; });
+    const W first = __shfl_sync(0xffffffffu, held[0], 0);  // as the CPU's
+#pragma unroll
+    for (int e = 0; e < count; ++e) sum += Row::column(e, lane) < width ? held[e] - first : W(0);
+    const W m = first + warp_sum(sum) / W(width);
 #pragma unroll
     for (int e = 0; e < count; ++e) {
       held[e] -= m;
@@ -88,7 +88,8 @@ void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, cons
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * width;  // in the first cache after the first of the three passes
-    const W m = lanes_sum<W>(width, lane, [=](int64_t j) { return W(row[j]); }) / W(width);
+    const W first = W(row[0]);
+    const W m = first + lanes_sum<W>(width, lane, [=](int64_t j) { return W(row[j]) - first; }) / W(width);
     const W squares = lanes_sum<W>(width, lane, [=](int64_t j) {
       const W centred = W(row[j]) - m;
       return centred * centred;

@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
+#include "tests/cuda.h"
 
 using namespace tessera;
 
@@ -23,6 +25,18 @@ TEST_CASE("layer norm norms each row by its own mean and biased variance") {
   CHECK(layer_norm(x, weight, bias, 0.5).values()[1] == doctest::Approx(7 + 3 / std::sqrt(1.5)));
   CHECK(layer_norm(x, weight, bias, 0.5).values()[2] == 5);
   CHECK(layer_norm(x, weight, bias, 0.5).values()[3] == 7);
+}
+
+TEST_CASE("layer norm finds equal numbers equal, on the CPU and with cuda") {
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    if (device == Device::cuda && !cuda_here()) continue;
+    for (const int64_t width : {9, 75, 1030}) {
+      const Tensor x = Tensor::full({2, width}, 0.3).to(device), one = Tensor::full({width}, 1).to(device),
+                   zero = Tensor::zeros({width}).to(device);
+      const std::vector<double> y = layer_norm(x, one, zero, 1e-5).values();
+      CHECK(std::all_of(y.begin(), y.end(), [](double each) { return each == 0; }));
+    }
+  }
 }
 
 TEST_CASE("layer norm names what does not fit") {
