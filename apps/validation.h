@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// What a model is judged in where its steps compute in `precision`: the same; but a diffusion model, whose
-// score is its loss and whose targets are the pictures, in f32.
+// What a model is judged in, and given its pictures in, where its steps compute in `precision`: the same; but
+// a diffusion model, whose score is its loss and whose targets are the pictures, in f32.
 DType judged_in(Task task, Precision precision);
 
 // All pictures of `split` as a run of `config` is judged by them: who walks them by the same `computing` gets

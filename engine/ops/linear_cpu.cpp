@@ -94,7 +94,8 @@ template <class T> struct BackwardPass {
   const T *dy, *x;
   T *slope, *dx;
   bool add_dx;
-  const W* weight;  // in panels
+  const W* weight;              // in panels
+  const W* x_panels = nullptr;  // of all tiles of x, one after another; null: whoever needs one packs it
 
   // dz = dy slope for n elements from `at` on, in the slope's place; it is dy itself where there is no slope.
   const T* bent_back(int64_t at, int64_t n) const {
@@ -130,10 +131,16 @@ template <class T> struct BackwardPass {
   void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
                        W* sum) const {
     const int64_t in = size.in;
-    W* panels = grown(Scratch<W>::mine().panels, packed_elements<W>(rows, in));
-    for (int64_t j = 0; j < in; j += panel_width<W>)
-      pack_panel<T>(rows, in, {x + row * in, in, 1}, j, panels + j * rows);
+    const W* panels =
+        x_panels ? x_panels + packed_elements<W>(row, in)
+                 : pack_tile(row, rows, grown(Scratch<W>::mine().panels, packed_elements<W>(rows, in)));
     panel_gemm<W>(outs, in, rows, {dz, 1, stride}, panels, {first ? nullptr : sum, in}, {sum, in});
+  }
+
+  const W* pack_tile(int64_t row, int64_t rows, W* panels) const {
+    for (int64_t j = 0; j < size.in; j += panel_width<W>)
+      pack_panel<T>(rows, size.in, {x + row * size.in, size.in, 1}, j, panels + j * rows);
+    return panels;
   }
 
   // Rows [begin, end), tile by tile, and their sums, written. Either sum may be null.
@@ -211,16 +218,21 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, const T* dy, T* slope,
                                   T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
                                   bool add_dbias) {
   using W = Wide<T>;
-  constexpr int64_t most_summed = 1 << 23, slab = 8 * block;
+  // dweight is summed by groups of the rows; of fewer rows than keep many threads busy so, or of a large
+  // weight, by slabs of its outputs.
+  constexpr int64_t most_groups = 8, least_group = 512, most_summed = 1 << 23;
   const auto [rows, in, out] = size;
-  const int64_t group = rows_a_group(rows, 512), groups = std::max<int64_t>(1, (rows + group - 1) / group);
-  const bool by_groups = groups * out * in <= most_summed;
-  const int64_t sums = by_groups ? groups : 1;
+  const bool few = rows < most_groups * least_group,
+             by_groups = !few && most_groups * out * in <= most_summed;
+  const int64_t group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, block)),
+                groups = std::max<int64_t>(1, (rows + group - 1) / group), sums = by_groups ? groups : 1,
+                slab = std::clamp(whole_blocks(out / most_groups), 2 * block, 8 * block);
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
-  const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0);
+  const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0),
+      x_panels(dweight && few ? packed_elements<W>(rows, in) : 0);
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
-  const BackwardPass<T> pass{size, dy, x, slope, dx, add_dx, panels.data()};
+  const BackwardPass<T> pass{size, dy, x, slope, dx, add_dx, panels.data(), few ? x_panels.data() : nullptr};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
   };
@@ -232,6 +244,10 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, const T* dy, T* slope,
     pass.group(begin, end, dweight && by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
                dbias ? group_of(dbias_sums, begin, out) : nullptr);
   });
+  if (dweight && few)
+    parallel_for(rows, rows_a_tile(rows), [&, in = in](int64_t begin, int64_t end) {
+      pass.pack_tile(begin, end - begin, x_panels.data() + packed_elements<W>(begin, in));
+    });
   if (dweight && !by_groups)
     parallel_for(out, slab, [&, in = in](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * in);
