@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/dispatch.h"
+#include "engine/core/storage.h"
 
 namespace tessera {
 
@@ -20,5 +21,15 @@ template <class Kernel> void dispatch_with_scratch(const Tensor& x, const char* 
       return;
   }
 }
+
+// Memory of a Cpu kernel's own, from the pool, for the length of a call.
+template <class W> class Workspace {
+ public:
+  explicit Workspace(int64_t elements) : memory_(Device::cpu, static_cast<size_t>(elements) * sizeof(W)) {}
+  W* data() const { return static_cast<W*>(memory_.data()); }
+
+ private:
+  Storage memory_;
+};
 
 }  // namespace tessera

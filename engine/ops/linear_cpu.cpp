@@ -3,7 +3,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
-#include "engine/core/storage.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/each.h"
 #include "engine/ops/linear_kernels.h"
@@ -32,16 +32,6 @@ int64_t rows_a_group(int64_t rows, int64_t least) {
   const int64_t groups = std::clamp<int64_t>(rows / least, 1, 8);
   return whole_blocks(std::max<int64_t>(1, (rows + groups - 1) / groups));
 }
-
-// Pool memory for the length of a call.
-template <class W> class Workspace {
- public:
-  explicit Workspace(int64_t elements) : memory_(Device::cpu, static_cast<size_t>(elements) * sizeof(W)) {}
-  W* data() const { return static_cast<W*>(memory_.data()); }
-
- private:
-  Storage memory_;
-};
 
 // Packs all panels of B [depth, n].
 template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide<T>* panels) {

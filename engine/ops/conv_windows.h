@@ -1,0 +1,75 @@
+#pragma once
+
+// The windows of a convolution on the CPU, where each tap of one reads the map.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "engine/core/simd.h"
+#include "engine/ops/conv_kernels.h"
+
+namespace tessera {
+
+// f(row, y, x, k): window row, its place y, x in the map, k of the window; for all of the rows [first, last)
+// of windows that lie inside; outside(row, k) for the others.
+template <class Inside, class Outside>
+void each_tap(const ConvSize& s, int64_t first, int64_t last, Inside inside, Outside outside) {
+  for (int64_t i = first; i < last; ++i)
+    for (int64_t j = 0; j < s.out_w; ++j)
+      for (int64_t u = 0; u < s.kernel_h; ++u)
+        for (int64_t v = 0; v < s.kernel_w; ++v) {
+          const int64_t y = i * s.stride + u - s.padding, x = j * s.stride + v - s.padding;
+          const int64_t row = (i - first) * s.out_w + j, k = u * s.kernel_w + v;
+          if (y >= 0 && y < s.height && x >= 0 && x < s.width)
+            inside(row, y, x, k);
+          else
+            outside(row, k);
+        }
+}
+
+namespace detail {
+
+// A few numbers, widened: too few for a call of memcpy.
+template <class T> inline void copy_row(const T* from, int64_t n, Wide<T>* to) {
+  int64_t k = 0;
+  if constexpr (std::is_same_v<T, Wide<T>>)
+    for (; k + lanes<T> <= n; k += lanes<T>) store_vector(to + k, load_vector(from + k));
+  for (; k < n; ++k) to[k] = Wide<T>(from[k]);
+}
+
+}  // namespace detail
+
+// The windows of the rows [first, last) of an image, each as (kernel_h, kernel_w, in) numbers and zeros up to
+// `length`: [(last - first) out_w, length]. The taps of a window's row are neighbours in the map.
+template <class T>
+void copy_windows(const ConvSize& s, const T* image, int64_t first, int64_t last, int64_t length,
+                  Wide<T>* rows) {
+  using W = Wide<T>;
+  const int64_t across = s.kernel_w * s.in, used = s.window() * s.in;
+  for (int64_t i = first; i < last; ++i)
+    for (int64_t j = 0; j < s.out_w; ++j, rows += length) {
+      const int64_t x = j * s.stride - s.padding, left = std::clamp<int64_t>(-x, 0, s.kernel_w),
+                    right = std::clamp<int64_t>(s.width - x, left, s.kernel_w);
+      for (int64_t u = 0; u < s.kernel_h; ++u) {
+        const int64_t y = i * s.stride + u - s.padding;
+        W* to = rows + u * across;
+        const bool inside = y >= 0 && y < s.height;
+        const int64_t begin = inside ? left * s.in : 0, end = inside ? right * s.in : 0;
+        for (int64_t k = 0; k < begin; ++k) to[k] = W(0);
+        if (begin < end) detail::copy_row(image + (y * s.width + x) * s.in + begin, end - begin, to + begin);
+        for (int64_t k = end; k < across; ++k) to[k] = W(0);
+      }
+      for (int64_t k = used; k < length; ++k) rows[k] = W(0);
+    }
+}
+
+// Scratch of n elements that this thread keeps for its next call.
+template <class T, int which> T* thread_scratch(int64_t n) {
+  thread_local std::vector<T> kept;
+  if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
+  return kept.data();
+}
+
+}  // namespace tessera
