@@ -80,8 +80,10 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
                score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
   else
     fmt::print("\nDone, but no evaluation was finite, so there is no best. The run folder is {}\n", run);
-  fmt::print("Next:\n  tessera eval {}{}\n", run,
-             config.data.dir.empty() ? "" : " --data " + config.data.dir);
+  const Precision precision = options.computing.precision;
+  fmt::print("Next:\n  tessera eval {}{}{}\n", run,
+             config.data.dir.empty() ? "" : " --data " + config.data.dir,
+             precision == Precision::f32 ? "" : fmt::format(" --precision {}", name(precision)));
   if (task == Task::segment) return;
   if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
   fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);

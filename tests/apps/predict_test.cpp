@@ -158,6 +158,16 @@ TEST_CASE("eval judges in the precision that it is told") {
   CHECK(narrow != wide);
   CHECK(narrow == doctest::Approx(wide).epsilon(0.02));
   check_refused("eval " + trained.checkpoint + " --precision f16", "is not one of f32, tf32, bf16");
+
+  const std::string run = (trained.folder / "narrow").string();
+  const Said said = tessera_program(
+      "train --dataset shapes --image-size 16 --epochs 1 --batch 16 --set data.train_images=32"
+      " --set data.validation_images=10 --set model.dim=16 --set model.depth=1"
+      " --set schedule.warmup_epochs=0 --precision bf16 --out " +
+      run);
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("tessera eval " + run + " --precision bf16\n") != std::string::npos);
 }
 
 TEST_CASE("predict and eval refuse what they cannot read, by its path") {
