@@ -106,7 +106,6 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(computing.device),
-      precision_(computing.precision),
       model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       average_(average_of(config, model_)),
@@ -263,7 +262,7 @@ std::optional<Evaluation> Trainer::evaluate_now() {
     return Interrupt::signal() == 0;
   };
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
-  const Model& model = judged_in(task_, precision_) == DType::bf16 ? step_.computing() : model_;
+  const Model& model = task_ == Task::diffuse ? model_ : step_.computing();  // see judged_in()
   std::vector<Judgement> judgements;
   const auto evaluation =
       evaluate(model, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});

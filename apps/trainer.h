@@ -92,7 +92,6 @@ class Trainer {
   Task task_;
   DataFacts facts_;
   Device device_;
-  Precision precision_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> average_;  // of the weights, where the config asks for one

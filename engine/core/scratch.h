@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
 #include "engine/core/dispatch.h"
 #include "engine/core/storage.h"
 
@@ -31,5 +35,20 @@ template <class W> class Workspace {
  private:
   Storage memory_;
 };
+
+// n numbers of this thread's own, kept for its next call; `which` tells those apart that are in use at once.
+template <class W, int which> W* thread_scratch(int64_t n) {
+  thread_local std::vector<W> kept;
+  if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
+  return kept.data();
+}
+
+// n numbers to compute with: float and double where they lie, bf16 as floats in thread_scratch.
+template <int which, class T> const Wide<T>* wide_copy(const T* x, int64_t n) {
+  if constexpr (std::is_same_v<T, Wide<T>>)
+    return x;
+  else
+    return std::copy_n(x, n, thread_scratch<Wide<T>, which>(n)) - n;
+}
 
 }  // namespace tessera

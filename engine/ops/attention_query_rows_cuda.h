@@ -75,11 +75,15 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     });
   }
 
+  // A row beyond the matrix takes no part: by the last query's terms, which it has, its sum may be 0.
   __device__ void close() {
+    const int lane = static_cast<int>(threadIdx.x) % warp;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      share[half] = 1 / row_all<Plus>(share[half]);
-      mean[half] = row_all<Plus>(mean[half]) * share[half];
+      const W sum = row_all<Plus>(share[half]), weighed = row_all<Plus>(mean[half]);
+      const bool is_query = first_query + lane / 4 + 8 * half < in.queries;
+      share[half] = is_query ? 1 / sum : W(0);
+      mean[half] = is_query ? weighed * share[half] : W(0);
     }
   }
 
@@ -117,8 +121,7 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         p[e] = places.inside[e] ? p[e] * share[e / 2] : W(0);
-        // Not 0 * (dp - mean): of a row beyond the matrix, whose terms are another's, the mean may be NaN.
-        to[e] = {places.inside[e] ? p[e] * (dp[e] - mean[e / 2]) : W(0), 0, 0, 0, 0};
+        to[e] = {p[e] * (dp[e] - mean[e / 2]), 0, 0, 0, 0};
       }
       chain.backward(raw, places.at, to);
 #pragma unroll

@@ -57,14 +57,6 @@ void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, co
   }
 }
 
-// n numbers to compute with: float and double where they lie, bf16 as floats in this thread's memory.
-template <class T> const Wide<T>* wide_copy(const T* x, int64_t n) {
-  if constexpr (std::is_same_v<T, Wide<T>>)
-    return x;
-  else
-    return std::copy_n(x, n, thread_scratch<Wide<T>, 2>(n)) - n;
-}
-
 // The gradient of an image where windows are apart or overlap unevenly: what each window gives, scattered.
 template <class T>
 void scatter_to_image(const ConvSize& s, const Wide<T>* dy, const Wide<T>* panels, bool add, T* dx) {
@@ -160,7 +152,7 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
     if (turns)
       convolve_image<T>(round, from, packed.panels(), nullptr, add, to);
     else
-      scatter_to_image<T>(s, wide_copy(from, outputs), packed.panels(), add, to);
+      scatter_to_image<T>(s, wide_copy<2>(from, outputs), packed.panels(), add, to);
   });
 }
 
@@ -196,7 +188,7 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
     W* own = parts.data() + begin / grain * stride;
     std::fill_n(own, stride, W(0));
     for (int64_t b = begin; b < end; ++b)
-      sums_of_image(s, wide_copy(dy + b * s.positions() * s.out, s.positions() * s.out),
+      sums_of_image(s, wide_copy<2>(dy + b * s.positions() * s.out, s.positions() * s.out),
                     x + b * s.height * s.width * s.in, own, own + s.out * length);
   });
   const auto turned_place = [&](int64_t i) {  // of weight i = (o, c, k) among (o, k, c)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "engine/core/simd.h"
 #include "engine/ops/conv_kernels.h"
@@ -63,13 +62,6 @@ void copy_windows(const ConvSize& s, const T* image, int64_t first, int64_t last
       }
       for (int64_t k = used; k < length; ++k) rows[k] = W(0);
     }
-}
-
-// Scratch of n elements that this thread keeps for its next call.
-template <class T, int which> T* thread_scratch(int64_t n) {
-  thread_local std::vector<T> kept;
-  if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
-  return kept.data();
 }
 
 }  // namespace tessera

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
@@ -41,19 +40,6 @@ template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide
   });
 }
 
-template <class W> W* grown(std::vector<W>& scratch, int64_t elements) {
-  scratch.resize(std::max(scratch.size(), static_cast<size_t>(elements)));
-  return scratch.data();
-}
-
-// n numbers to compute with: float and double where they lie, bf16 as floats in the scratch memory.
-template <class T> const Wide<T>* wide(const T* x, int64_t n, std::vector<Wide<T>>& scratch) {
-  if constexpr (std::is_same_v<T, Wide<T>>)
-    return x;
-  else
-    return std::copy_n(x, n, grown(scratch, n)) - n;
-}
-
 // y = f(z), and slope = f'(z) where it is wanted, for n elements; y may be z.
 template <class T> void bend(Activation f, int64_t n, const Wide<T>* z, T* y, T* slope) {
   with_activation(f, [=]<class F>(F) {
@@ -67,14 +53,7 @@ template <class T> void bend(Activation f, int64_t n, const Wide<T>* z, T* y, T*
   });
 }
 
-// This thread's memory, which lasts.
-template <class W> struct Scratch {
-  std::vector<W> in, out, panels;
-  static Scratch& mine() {
-    thread_local Scratch scratch;
-    return scratch;
-  }
-};
+constexpr int of_in = 0, of_out = 1, of_panels = 2;  // a thread's scratch
 
 // All that the backward pass reads and writes; see linear_kernels.h.
 template <class T> struct BackwardPass {
@@ -110,7 +89,7 @@ template <class T> struct BackwardPass {
     if constexpr (std::is_same_v<T, W>) {
       multiply(to, add_dx);
     } else {
-      W* product = grown(Scratch<W>::mine().out, rows * size.in);
+      W* product = thread_scratch<W, of_out>(rows * size.in);
       multiply(product, false);
       write_each(0, rows * size.in, to, add_dx, [=](int64_t i) { return product[i]; });
     }
@@ -121,9 +100,9 @@ template <class T> struct BackwardPass {
   void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
                        W* sum) const {
     const int64_t in = size.in;
-    const W* panels =
-        x_panels ? x_panels + packed_elements<W>(row, in)
-                 : pack_tile(row, rows, grown(Scratch<W>::mine().panels, packed_elements<W>(rows, in)));
+    const W* panels = x_panels
+                          ? x_panels + packed_elements<W>(row, in)
+                          : pack_tile(row, rows, thread_scratch<W, of_panels>(packed_elements<W>(rows, in)));
     panel_gemm<W>(outs, in, rows, {dz, 1, stride}, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
@@ -139,7 +118,7 @@ template <class T> struct BackwardPass {
     const int64_t step = rows_a_tile(end - begin);
     for (int64_t row = begin; row < end; row += step) {
       const int64_t rows = std::min(step, end - row), n = rows * size.out;
-      const W* dz = wide(bent_back(row * size.out, n), n, Scratch<W>::mine().in);
+      const W* dz = wide_copy<of_in>(bent_back(row * size.out, n), n);
       if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
       if (dx) input_gradient(row, rows, dz);
       if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
@@ -156,7 +135,7 @@ template <class T> struct BackwardPass {
       if constexpr (std::is_same_v<T, W>) {
         weight_gradient(row, rows, dz, size.out, outs, row == 0, dweight_sum);
       } else {
-        W* dz_slab = grown(Scratch<W>::mine().in, rows * outs);
+        W* dz_slab = thread_scratch<W, of_in>(rows * outs);
         for (int64_t i = 0; i < rows; ++i) std::copy_n(dz + i * size.out, outs, dz_slab + i * outs);
         weight_gradient(row, rows, dz_slab, outs, outs, row == 0, dweight_sum);
       }
@@ -181,21 +160,21 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
                                  Activation f, T* y, T* slope) {
   using W = Wide<T>;
   const auto [rows, in, out] = size;
-  const Workspace<W> panels(packed_elements<W>(in, out));
+  const Workspace<W> panels(packed_elements<W>(in, out)), first(bias ? out : 0);
   if (DryRun::active()) return;
   pack_panels<T>(in, out, {weight, 1, in}, panels.data());
-  std::vector<W> wide_bias;
-  const W* start = bias ? wide(bias, out, wide_bias) : nullptr;
+  if (bias) std::copy_n(bias, out, first.data());
+  const W* start = bias ? first.data() : nullptr;
   const int64_t tile = rows_a_tile(rows_a_group(rows, block));
   parallel_for(rows, tile, [=, in = in, out = out, &panels](int64_t begin, int64_t end) {
     const int64_t n = (end - begin) * out;
-    const W* x_tile = wide(x + begin * in, (end - begin) * in, Scratch<W>::mine().in);
+    const W* x_tile = wide_copy<of_in>(x + begin * in, (end - begin) * in);
     T* y_tile = y + begin * out;
     W* z;
     if constexpr (std::is_same_v<T, W>)
       z = y_tile;
     else
-      z = grown(Scratch<W>::mine().out, n);
+      z = thread_scratch<W, of_out>(n);
     panel_gemm<W>(end - begin, out, in, {x_tile, in, 1}, panels.data(), {start, 0}, {z, out});
     if (!std::is_same_v<T, W> || f != Activation::none)
       bend(f, n, z, y_tile, slope ? slope + begin * out : nullptr);

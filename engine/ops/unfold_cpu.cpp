@@ -1,5 +1,6 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/conv_windows.h"
 
 namespace tessera {
