@@ -122,8 +122,8 @@ struct Largest {
 
 // f(channel, lane), by the first three warps.
 template <class F> __device__ void each_channel(const F& f) {
-  const int channel = static_cast<int>(threadIdx.x) / warp;
-  if (channel < 3) f(channel, static_cast<int>(threadIdx.x) % warp);
+  const int channel = own_warp();
+  if (channel < 3) f(channel, own_lane());
 }
 
 // The largest and the smallest value of a channel, by a warp.
@@ -268,6 +268,7 @@ __device__ void copy_bytes(const uint8_t* from, uint8_t* to, int bytes) {
 
 // Four blocks are to share a multiprocessor, whose registers they then have a quarter of.
 __global__ __launch_bounds__(block_threads, 4) void change(ChangeWork work) {
+  await_former();
   const int bytes = 3 * work.height * work.width;
   for (int64_t i = blockIdx.x; i < work.images; i += gridDim.x) {
     Room room = room_for(work.height, work.width);

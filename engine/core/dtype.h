@@ -16,7 +16,7 @@ enum class DType : uint8_t { f32, f64, bf16, i64, u8 };
 
 // bfloat16: the upper half of a float. Stored only; arithmetic runs in float.
 struct bf16 {
-  uint16_t bits = 0;
+  uint16_t bits;
 
   bf16() = default;
   // Rounds to nearest, halves to even; a NaN stays a NaN.

@@ -7,6 +7,7 @@ namespace tessera {
 namespace {
 
 template <class To, class From> __global__ void convert(int64_t n, const From* from, To* to) {
+  await_former();
   constexpr int v = std::min(pack_of<From>, pack_of<To>);
   const int64_t packs = n / v;
   for (int64_t p = grid_thread(); p < packs; p += grid_threads()) {
@@ -21,14 +22,22 @@ template <class To, class From> __global__ void convert(int64_t n, const From* f
 
 // For arrays that do not begin where packs do.
 template <class To, class From> __global__ void convert_singly(int64_t n, const From* from, To* to) {
+  await_former();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) to[i] = converted<To>(from[i]);
 }
 
 template <class T> __global__ void fill(int64_t n, T value, T* to) {
+  await_former();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) to[i] = value;
 }
 
 }  // namespace
+
+bool kernels_wait() {
+  cudaFuncAttributes code{};
+  expect(cudaFuncGetAttributes(&code, fill<float>), "device");
+  return code.ptxVersion >= 90;
+}
 
 void convert_on_cuda(int64_t n, DType from_type, const void* from, DType to_type, void* to) {
   if (n == 0) return;

@@ -63,11 +63,13 @@ template <class Item> class Items {
 namespace items_detail {
 
 template <class View, class F> __global__ void each(View view, F f) {
+  await_former();
   for (int64_t c = blockIdx.x; c < view.chunks; c += gridDim.x) view.each(c, f);
 }
 
 // parts[c] = the sum of f over chunk c.
 template <class View, class F> __global__ void sum(View view, F f, double* parts) {
+  await_former();
   for (int64_t c = blockIdx.x; c < view.chunks; c += gridDim.x) {
     double own = 0;
     view.each(c, [&](const auto& item, int64_t i) { own += f(item, i); });

@@ -3,6 +3,8 @@
 // How every kernel of this backend is written.
 //
 // - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, no <<<>>>.
+// - It begins with await_former(): a GPU of compute capability 9.0 brings it up while the kernel before it
+// ends.
 // - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
 // - One stream, and no host synchronisation in an op. What an op reads of the host is passed by value; what
 //   changes from step to step stands in device memory (graph.h: random keys by DrawKey, tables of numbers
@@ -12,7 +14,7 @@
 //   warp_sum and block_sum (reduce.h), then parts in scratch memory (Scratch), added in their order.
 // - Arithmetic and sums run in Wide<T>; the formulas are the TESSERA_HD functions of _kernels.h.
 // - No inline assembly outside engine/cuda (but for the rounding to bf16, engine/core/dtype.h), static
-//   __shared__ arrays of plain types (not bf16, which has a constructor), dynamic ones by shared_memory<T>():
+//   __shared__ arrays of plain types, dynamic ones by shared_memory<T>():
 //   so a host compiler can run the kernels too, thread by thread, where there is no GPU (tests/emulator).
 
 #include <algorithm>
@@ -42,6 +44,16 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
   return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
 }
 
+// First in every kernel: waits until all kernels before this one are done and what they wrote is there, then
+// lets the next one be brought up (programmatic dependent launch; see the CUDA programming guide).
+__device__ inline void await_former() {
+#if defined(TESSERA_CUDA_EMULATED)
+  emulator::await_former();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
@@ -53,6 +65,11 @@ void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   config.blockDim = grid.threads;
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream();
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = gpu().overlaps_kernels ? 1 : 0;
   expect(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...), "kernel");
 }
 
@@ -69,6 +86,10 @@ template <class T> __device__ inline T* shared_memory() {
 // This thread's place in a one-dimensional grid, and the grid's threads.
 __device__ inline int64_t grid_thread() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline int64_t grid_threads() { return int64_t{gridDim.x} * blockDim.x; }
+
+// This thread's lane in its warp, and its warp in a one-dimensional block; by unsigned division, a shift.
+__device__ inline int own_lane() { return static_cast<int>(threadIdx.x % warp); }
+__device__ inline int own_warp() { return static_cast<int>(threadIdx.x / warp); }
 
 // V numbers that are moved at once.
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
@@ -120,6 +141,7 @@ __device__ inline void step(int64_t i, const F& f, T* y, bool add, const X*... x
 
 template <int V, class T, class F, class... X>
 __global__ void run(int64_t n, F f, T* y, bool add, const X*... x) {
+  await_former();
   const int64_t packs = n / V;
   for (int64_t p = grid_thread(); p < packs; p += grid_threads()) step<V>(p * V, f, y, add, x...);
   if constexpr (V > 1)

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/cuda/launch.h"
 
 namespace tessera {
 
@@ -34,9 +35,6 @@ __device__ inline uint32_t pack_pair(float low, float high) {
   return pair;
 }
 
-// Two neighbours in memory, the first at an even place.
-__device__ inline uint32_t load_pair(const bf16* from) { return *reinterpret_cast<const uint32_t*>(from); }
-
 // c += a b, by all lanes of a warp.
 __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   asm volatile(
@@ -46,26 +44,56 @@ __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// The b of mma() from B [16, 8] in shared memory, its rows anywhere: lane l of the first sixteen gives the
-// address of row l, a multiple of 16 bytes.
-__device__ inline void load_columns(uint32_t (&b)[2], const bf16* row) {
+// Four matrices [8, 8] of shared memory: lane l gives the address of row l % 8 of matrix l / 8, a multiple of
+// 16 bytes, and has of each numbers (g, 2t ..), or where `turned` (2t .., g).
+template <bool turned>
+__device__ inline void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, uint32_t& m3,
+                                     const bf16* row) {
   const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(b[0]), "=r"(b[1])
-               : "r"(address)
-               : "memory");
-}
-
-// The a of mma() from its transpose A^T [16, 16] in shared memory, its rows anywhere: lane l gives the
-// address of eight neighbours, those of row l % 8 + (l / 16) * 8 from column l / 8 % 2 * 8 on.
-__device__ inline void load_rows_turned(uint32_t (&a)[4], const bf16* eight) {
-  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(eight));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-               : "r"(address)
-               : "memory");
+  if constexpr (turned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m0), "=r"(m1), "=r"(m2), "=r"(m3)
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m0), "=r"(m1), "=r"(m2), "=r"(m3)
+                 : "r"(address)
+                 : "memory");
 }
 
 }  // namespace tessera
 
 #endif
+
+namespace tessera {
+
+// The factors of mma() from matrices M [16, 16] in shared memory, their rows `stride` numbers apart, each at
+// a multiple of 16 bytes. By all lanes of a warp.
+
+// a = M.
+__device__ inline void load_left(uint32_t (&a)[4], const bf16* m, int stride) {
+  const int lane = own_lane();
+  load_matrices<false>(a[0], a[1], a[2], a[3], m + lane % 16 * stride + lane / 16 * 8);
+}
+
+// a = M^T.
+__device__ inline void load_left_turned(uint32_t (&a)[4], const bf16* m, int stride) {
+  const int lane = own_lane();
+  load_matrices<true>(a[0], a[1], a[2], a[3], m + (lane / 16 * 8 + lane % 8) * stride + lane / 8 % 2 * 8);
+}
+
+// b[0] = the first eight columns of M, b[1] = the others.
+__device__ inline void load_right(uint32_t (&b)[2][2], const bf16* m, int stride) {
+  const int lane = own_lane();
+  load_matrices<true>(b[0][0], b[0][1], b[1][0], b[1][1], m + lane % 16 * stride + lane / 16 * 8);
+}
+
+// The same of M^T.
+__device__ inline void load_right_turned(uint32_t (&b)[2][2], const bf16* m, int stride) {
+  const int lane = own_lane();
+  load_matrices<false>(b[0][0], b[0][1], b[1][0], b[1][1],
+                       m + (lane / 16 * 8 + lane % 8) * stride + lane / 8 % 2 * 8);
+}
+
+}  // namespace tessera

@@ -9,7 +9,8 @@ namespace tessera {
 namespace row_detail {
 
 template <class F> __global__ void run(int64_t rows, F f) {
-  const int lane = static_cast<int>(threadIdx.x % warp);
+  await_former();
+  const int lane = own_lane();
   for (int64_t row = grid_thread() / warp; row < rows; row += grid_threads() / warp) f(row, lane);
 }
 

@@ -1,5 +1,6 @@
 #include "engine/cuda/stream.h"
 
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -49,8 +50,10 @@ struct Device0 {
               minor = read(cudaDevAttrComputeCapabilityMinor);
     check(major >= 8, "device: the GPU has compute capability ", major, ".", minor,
           ", 8.0 or newer is wanted (Ampere, 2020)", elsewhere);
-    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
     check_driver(cudaSetDevice(0));
+    const char* overlap = std::getenv("TESSERA_OVERLAP");
+    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+           major >= 9 && kernels_wait() && !(overlap && std::string_view(overlap) == "0")};
     expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device");
   }
 };

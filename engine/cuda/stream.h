@@ -16,8 +16,15 @@ cudaStream_t stream();
 struct Gpu {
   int multiprocessors;
   int shared_bytes;  // of dynamic shared memory that a block may ask for
+  // Whether a kernel may be brought up while the one before it ends: where the GPU can, this build has
+  // kernels that wait (await_former()), and TESSERA_OVERLAP is not 0.
+  bool overlaps_kernels;
 };
 const Gpu& gpu();
+
+// Whether the code that this GPU has of the kernels is of those that wait in await_former(): code that the
+// driver made of older PTX is not.
+bool kernels_wait();
 
 // Lets a kernel have so much dynamic shared memory from now on, or more: what was allowed before stays, for
 // launches that a graph holds. Fails for more than the GPU has.

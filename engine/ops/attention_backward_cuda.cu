@@ -4,6 +4,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/attention_backward_cuda.h"
+#include "engine/ops/attention_whole_cuda.h"
 
 namespace tessera {
 
@@ -36,6 +37,8 @@ void AttentionKernels<Cuda>::backward(const AttentionSizes& sizes, TokenHeads<co
                                       const AttentionGradients<T>& to) {
   using W = Wide<T>;
   const AttentionOperands<T> operands(sizes, q, k, v, dy, terms);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (backward_whole(operands, lse, to)) return;
   const int64_t rows_in_all = sizes.images * sizes.heads * sizes.queries;
   const Scratch<W> row_sums(3 * std::max<int64_t>(1, rows_in_all));
   const RowSums<W> sums{row_sums.data(), row_sums.data() + rows_in_all,

@@ -32,6 +32,36 @@ template <class T>
 void backward_by_keys(const AttentionSizes& sizes, const AttentionOperands<T>& operands, const Wide<T>* lse,
                       const RowSums<Wide<T>>& sums, const KeyTargets<T>& to);
 
+// A lane's two rows, from `first_query` on, once all keys have been seen: share and mean of P, which came as
+// sums, become what RowSums says. A row beyond the matrix takes no part: by the last query's terms, which it
+// has, its sum may be 0.
+template <class W>
+__device__ inline void close_row_sums(int first_query, int queries, W (&share)[2], W (&mean)[2]) {
+  const int lane = own_lane();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const W sum = row_all<Plus>(share[half]), weighed = row_all<Plus>(mean[half]);
+    const bool is_query = first_query + lane / 4 + 8 * half < queries;
+    share[half] = is_query ? 1 / sum : W(0);
+    mean[half] = is_query ? weighed * share[half] : W(0);
+  }
+}
+
+// target [n] = the sum of `count` parts in their order; written or added to.
+template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, const Target<T>& target) {
+  if (n > 0) sum_parts(n, count, parts, Wide<T>(1), target.data, target.add);
+}
+
+// The scale's gradient from parts [parts, heads].
+template <class T>
+void total_scale(int64_t parts, int64_t heads, const Wide<T>* scale, const Target<T>& target) {
+  constexpr int64_t few = 256;  // that one launch adds up as fast as two
+  if (parts <= few) return total(heads, parts, scale, target);
+  column_sums(
+      parts, heads, [=] __device__(int64_t i, int64_t j) { return scale[i * heads + j]; }, Wide<T>(1),
+      target.data, target.add);
+}
+
 // The fragments of a tile of scores: q . k, and dP = dy . v.
 template <class W, int blocks> struct ScorePair { Fragments<W, blocks> raw, dp; };
 

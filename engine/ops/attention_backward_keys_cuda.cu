@@ -13,11 +13,12 @@ template <class T, int depth, ChainTerms terms>
 __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::residents(terms)))
     backward_keys(AttentionOperands<T> in, int row_blocks, const Wide<T>* lse, RowSums<Wide<T>> sums,
                   KeyTargets<T> to) {
+  await_former();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   const BlockRows block(row_blocks, in.heads);
   const int64_t image = block.image;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
   const int head = block.head, own = block.own, first_key = block.first + own;
   T* const k_rows = shared_memory<T>();
   T* const v_rows = k_rows + block.rows * Tiles::stride;
@@ -34,7 +35,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
                    in.packed, block.rows, k_rows);
   load_tile<depth>(rows_of(in.v, in.keys, image, head, in.d), block.first, in.keys - block.first, in.d,
                    in.packed, block.rows, v_rows);
-  if constexpr (terms == ChainTerms::any) load_gates(in.terms, image, head, in.heads, in.keys, gate);
+  if constexpr (may_have(terms, ChainTerms::content_decay))
+    load_gates(in.terms, image, head, in.heads, in.keys, gate);
   const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, gate);
   Fragments<W, depth / 8> dk_sum, dv_sum;
   clear<W, depth / 8>(dk_sum);

@@ -41,8 +41,7 @@ __device__ inline void keys_of_whole(const AttentionOperands<T>& in, const Query
   using Room = QueryRoom<T, depth>;
   const auto dk = rows_of(to.dk, in.keys, image, head, in.d), dv = rows_of(to.dv, in.keys, image, head, in.d);
   const int threads = static_cast<int>(blockDim.x);
-  for (int first = static_cast<int>(threadIdx.x) / warp * warp_rows; first < in.keys;
-       first += threads / warp * warp_rows) {
+  for (int first = own_warp() * warp_rows; first < in.keys; first += threads / warp * warp_rows) {
     Fragments<W, depth / 8> sum;
     if (dv.data) {
       clear<W, depth / 8>(sum);
@@ -71,13 +70,14 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
     backward_queries(AttentionOperands<T> in, int row_blocks, int64_t images_a_chunk, const Wide<T>* lse,
                      TokenHeads<T> dq, RowSums<Wide<T>> sums, SharedSums<Wide<T>> shared,
                      KeyTargets<T> to_keys) {
+  await_former();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   using Room = QueryRoom<T, depth>;
   using Rows = QueryRows<T, depth, terms>;
   const BlockRows block(row_blocks, in.heads);
   const int64_t chunk = block.image;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
   const int head = block.head, own = block.own, first_query = block.first + own;
   const bool works = first_query < in.queries;
   const Room room(shared_memory<unsigned char>(), block.rows, in.keys, in.terms.gates, whole);
@@ -96,7 +96,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
                      in.d, in.packed, block.rows, room.q);
     load_tile<depth>(rows_of(in.dy, in.queries, image, head, in.d), block.first, in.queries - block.first,
                      in.d, in.packed, block.rows, room.dy);
-    if constexpr (!Rows::plain) load_gates(in.terms, image, head, in.heads, in.keys, room.gate);
+    if constexpr (may_have(terms, ChainTerms::content_decay))
+      load_gates(in.terms, image, head, in.heads, in.keys, room.gate);
     const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, room.gate);
     const auto lse_of = [&](int row) {
       return exp_ready<T>(first_query + row < in.queries ? lse[first_of_head + first_query + row] : W(0));
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
           sum, [&](int) { return chain.scale.factor; }, to, dq.add, first_query, in.queries, in.d);
     // ds_ij (q_i . k_j) over all keys is q_i . sum_j ds_ij k_j
     if (works && shared.scale) dscale += Rows::plain ? products<depth>(sum, q_rows) : rows.dscale;
-    if constexpr (!Rows::plain)
+    if constexpr (may_have(terms, ChainTerms::content_decay))
       if (works && in.terms.gates)
         rows.template store_gates<whole>(pair, used(0), room, sums, first_of_head, own);
     if constexpr (whole) {
@@ -176,20 +177,6 @@ int64_t images_a_chunk(const AttentionSizes& s, int row_blocks, bool matrices) {
   const int64_t wanted = (wanted_blocks - 1) / (s.heads * row_blocks) + 1;
   const int64_t chunks = std::clamp<int64_t>(std::min(fitting, wanted), 1, s.images);
   return (s.images + chunks - 1) / chunks;
-}
-
-// target [n] = the sum of `count` parts in their order; written or added to.
-template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, const Target<T>& target) {
-  if (n > 0) sum_parts(n, count, parts, Wide<T>(1), target.data, target.add);
-}
-
-template <class T>
-void total_scale(int64_t parts, int64_t heads, const Wide<T>* scale, const Target<T>& target) {
-  constexpr int64_t few = 256;  // that one launch adds up as fast as two
-  if (parts <= few) return total(heads, parts, scale, target);
-  column_sums(
-      parts, heads, [=] __device__(int64_t i, int64_t j) { return scale[i * heads + j]; }, Wide<T>(1),
-      target.data, target.add);
 }
 
 template <class T, int depth, bool whole>

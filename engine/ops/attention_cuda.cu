@@ -4,16 +4,11 @@
 #include <limits>
 
 #include "engine/core/dispatch.h"
-#include "engine/ops/attention_scores_cuda.h"
+#include "engine/ops/attention_whole_cuda.h"
 
 namespace tessera {
 
 namespace {
-
-// The larger, whatever a NaN is beside: it comes back as its own exponential.
-struct Most {
-  template <class W> __device__ static W of(W a, W b) { return std::fmax(a, b); }
-};
 
 // The softmax of rows that are seen tile by tile: a lane's two rows.
 template <class T> struct RunningSoftmax {
@@ -30,9 +25,7 @@ template <class T> struct RunningSoftmax {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       largest[half] = row_all<Most>(largest[half]);
-      // while all is masked, the base is 0 and not -inf - -inf
-      base[half] = largest[half] == -std::numeric_limits<W>::infinity() ? W(0) : largest[half];
-      base[half] = exp_ready<T>(base[half]);
+      base[half] = exp_ready<T>(finite_base(largest[half]));
       const W shrink = exp_less<T>(exp_ready<T>(1), most[half], base[half]);
       most[half] = largest[half];
       sum[half] *= shrink;
@@ -53,6 +46,7 @@ template <class T> struct RunningSoftmax {
 template <class T, int depth, ChainTerms terms>
 __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::forward_residents(terms)))
     attend(AttentionOperands<T> in, int row_blocks, T* y, Wide<T>* lse) {
+  await_former();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   const BlockRows block(row_blocks, in.heads);
@@ -66,7 +60,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::fo
   const auto k = rows_of(in.k, in.keys, image, head, in.d), v = rows_of(in.v, in.keys, image, head, in.d);
   load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), block.first, in.queries - block.first, in.d,
                    in.packed, block.rows, q_rows);
-  if constexpr (terms == ChainTerms::any) load_gates(in.terms, image, head, in.heads, in.keys, gate);
+  if constexpr (may_have(terms, ChainTerms::content_decay))
+    load_gates(in.terms, image, head, in.heads, in.keys, gate);
   const ScoreChain<T, terms> chain(in.terms, image, head, in.keys, gate);
 
   RunningSoftmax<T> softmax;
@@ -93,7 +88,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::fo
   store_fragments<depth>(
       sum, [&](int half) { return 1 / total[half]; }, to, false, first_query, in.queries, in.d);
   if (!lse) return;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int half = 0; half < 2; ++half)
     if (const int i = first_query + lane / 4 + 8 * half; lane % 4 == 0 && i < in.queries)
@@ -109,6 +104,8 @@ void AttentionKernels<Cuda>::forward(const AttentionSizes& sizes, TokenHeads<con
                                      T* y, Wide<T>* lse) {
   if (sizes.images * sizes.queries == 0) return;
   const AttentionOperands<T> operands(sizes, q, k, v, nullptr, terms);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (attend_whole(operands, y, lse)) return;
   with_depth<T>(sizes.head_dim, [&](auto depth) {
     using Tiles = Cut<T, depth>;
     const RowBlocks rows(sizes.queries, Tiles::warps);

@@ -13,23 +13,36 @@ namespace tessera {
 
 template <class W, int blocks> using Fragments = W[blocks][4];
 
-// s += a b^T for a [16, depth], b [8 used, depth], rows in shared memory.
+// y += rows b for sixteen columns of rows, b [16, depth] in shared memory.
+template <int depth>
+__device__ inline void multiply_right(const uint32_t (&rows)[4], const bf16* b,
+                                      Fragments<float, depth / 8>& y) {
+#pragma unroll
+  for (int m = 0; m < depth / 8; m += 2) {
+    uint32_t columns[2][2];
+    load_right(columns, b + 8 * m, Cut<bf16, depth>::stride);
+    mma(y[m], rows, columns[0]);
+    mma(y[m + 1], rows, columns[1]);
+  }
+}
+
+// s += a b^T for a [16, depth], b [8 used, depth], rows in shared memory; of bf16, b's up to the next
+// multiple of sixteen zero.
 template <int depth, class T, int blocks>
 __device__ inline void multiply_rows(const T* a, const T* b, int used, Fragments<Wide<T>, blocks>& s) {
   constexpr int stride = Cut<T, depth>::stride;
-  const int lane = static_cast<int>(threadIdx.x) % warp, g = lane / 4, t = lane % 4;
+  const int lane = own_lane(), g = lane / 4, t = lane % 4;
   if constexpr (std::is_same_v<T, bf16>) {
 #pragma unroll
     for (int k = 0; k < depth; k += 16) {
-      const T *upper = a + g * stride + k + 2 * t, *lower = upper + 8 * stride;
-      const uint32_t rows[4] = {load_pair(upper), load_pair(lower), load_pair(upper + 8),
-                                load_pair(lower + 8)};
+      uint32_t rows[4], columns[2][2];
+      load_left(rows, a + k, stride);
 #pragma unroll
-      for (int n = 0; n < blocks; ++n) {
+      for (int n = 0; n < blocks; n += 2) {
         if (n >= used) break;
-        const T* column = b + (8 * n + g) * stride + k + 2 * t;
-        const uint32_t columns[2] = {load_pair(column), load_pair(column + 8)};
-        mma(s[n], rows, columns);
+        load_right_turned(columns, b + 8 * n * stride + k, stride);
+        mma(s[n], rows, columns[0]);
+        mma(s[n + 1], rows, columns[1]);
       }
     }
   } else {
@@ -68,7 +81,7 @@ template <int depth, class T, int blocks>
 __device__ inline void multiply_fragments(const Fragments<Wide<T>, blocks>& p, const T* b, int used,
                                           Fragments<Wide<T>, depth / 8>& y) {
   constexpr int stride = Cut<T, depth>::stride;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
   if constexpr (std::is_same_v<T, bf16>) {
 #pragma unroll
     for (int n = 0; n < blocks; n += 2) {
@@ -76,12 +89,7 @@ __device__ inline void multiply_fragments(const Fragments<Wide<T>, blocks>& p, c
       // what the lanes hold of two blocks of scores is what they give of a factor of sixteen columns
       const uint32_t rows[4] = {pack_pair(p[n][0], p[n][1]), pack_pair(p[n][2], p[n][3]),
                                 pack_pair(p[n + 1][0], p[n + 1][1]), pack_pair(p[n + 1][2], p[n + 1][3])};
-#pragma unroll
-      for (int m = 0; m < depth / 8; ++m) {
-        uint32_t columns[2];
-        load_columns(columns, b + (8 * n + lane % 16) * stride + 8 * m);
-        mma(y[m], rows, columns);
-      }
+      multiply_right<depth>(rows, b + 8 * n * stride, y);
     }
   } else {
 #pragma unroll
@@ -107,17 +115,12 @@ template <int depth, class T>
 __device__ inline void multiply_turned(const T* p, int p_stride, const T* b, int count,
                                        Fragments<Wide<T>, depth / 8>& y) {
   constexpr int stride = Cut<T, depth>::stride;
-  const int lane = static_cast<int>(threadIdx.x) % warp, g = lane / 4, t = lane % 4;
+  const int lane = own_lane(), g = lane / 4, t = lane % 4;
   if constexpr (std::is_same_v<T, bf16>) {
     for (int k = 0; k < count; k += 16) {
       uint32_t rows[4];
-      load_rows_turned(rows, p + (k + lane % 8 + lane / 16 * 8) * p_stride + lane / 8 % 2 * 8);
-#pragma unroll
-      for (int m = 0; m < depth / 8; ++m) {
-        uint32_t columns[2];
-        load_columns(columns, b + (k + lane % 16) * stride + 8 * m);
-        mma(y[m], rows, columns);
-      }
+      load_left_turned(rows, p + k * p_stride, p_stride);
+      multiply_right<depth>(rows, b + k * stride, y);
     }
   } else {
 #pragma unroll 1
@@ -126,18 +129,21 @@ __device__ inline void multiply_turned(const T* p, int p_stride, const T* b, int
   }
 }
 
+template <class W> __device__ inline void clear_block(W (&s)[4]) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) s[e] = 0;
+}
+
 template <class W, int blocks> __device__ inline void clear(Fragments<W, blocks>& s) {
 #pragma unroll
-  for (int n = 0; n < blocks; ++n)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) s[n][e] = 0;
+  for (int n = 0; n < blocks; ++n) clear_block(s[n]);
 }
 
 // f(row, column, half, s) for every number of the first `used` blocks: half is 0 for the lane's upper row, 1
 // for its lower one.
 template <class W, int blocks, class F>
 __device__ inline void each_score(int used, Fragments<W, blocks>& s, const F& f) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int n = 0; n < blocks; ++n) {
     if (n >= used) break;
@@ -171,7 +177,7 @@ __device__ inline void each_block_pair(int used, Fragments<W, blocks>& s, Fragme
 // f(row, column, half, s, s2) with the numbers of two matrices at a place.
 template <class W, int blocks, class F>
 __device__ inline void each_pair(int used, Fragments<W, blocks>& s, Fragments<W, blocks>& s2, const F& f) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int n = 0; n < blocks; ++n) {
     if (n >= used) break;
@@ -190,7 +196,7 @@ template <class By, class W> __device__ inline W row_all(W value) {
 // to[j] = the sum of column j of the first `used` blocks over the warp's rows.
 template <class W, int blocks>
 __device__ inline void column_totals(int used, const Fragments<W, blocks>& s, W* to) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int n = 0; n < blocks; ++n) {
     if (n >= used) break;
@@ -218,7 +224,7 @@ template <class T> __device__ inline void store_pair(T* to, Wide<T> left, Wide<T
 
 // to [16, 8], its rows `stride` numbers apart and even, = the lanes' numbers.
 template <class T> __device__ inline void store_block(const Wide<T> (&s)[4], T* to, int stride) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int half = 0; half < 2; ++half)
     store_pair(to + fragment_row(lane, 2 * half) * stride + fragment_column(lane, 0), s[2 * half],
@@ -241,7 +247,7 @@ template <int depth, class T, class Factor>
 __device__ inline void store_fragments(const Fragments<Wide<T>, depth / 8>& y, const Factor& factor,
                                        const HeadRows<T>& to, bool add, int first, int count, int d) {
   using W = Wide<T>;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int m = 0; m < depth / 8; ++m)
 #pragma unroll
@@ -262,6 +268,20 @@ __device__ inline void store_fragments(const Fragments<Wide<T>, depth / 8>& y, c
         if (two) place[1] = T(right);
       }
     }
+}
+
+// The sum of a * b over a [16, depth] in fragments, b in shared memory: this lane's part.
+template <int depth, class T>
+__device__ inline Wide<T> products(const Fragments<Wide<T>, depth / 8>& a, const T* b) {
+  const int lane = own_lane();
+  Wide<T> sum = 0;
+#pragma unroll
+  for (int m = 0; m < depth / 8; ++m)
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      sum += a[m][e] *
+             Wide<T>(b[fragment_row(lane, e) * Cut<T, depth>::stride + 8 * m + fragment_column(lane, e)]);
+  return sum;
 }
 
 }  // namespace tessera

@@ -75,21 +75,11 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     });
   }
 
-  // A row beyond the matrix takes no part: by the last query's terms, which it has, its sum may be 0.
-  __device__ void close() {
-    const int lane = static_cast<int>(threadIdx.x) % warp;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const W sum = row_all<Plus>(share[half]), weighed = row_all<Plus>(mean[half]);
-      const bool is_query = first_query + lane / 4 + 8 * half < in.queries;
-      share[half] = is_query ? 1 / sum : W(0);
-      mean[half] = is_query ? weighed * share[half] : W(0);
-    }
-  }
+  __device__ void close() { close_row_sums(first_query, in.queries, share, mean); }
 
   // For the rows of keys.
   __device__ void store_sums(const RowSums<W>& sums, int64_t first_of_head) const {
-    const int lane = static_cast<int>(threadIdx.x) % warp;
+    const int lane = own_lane();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int i = first_query + lane / 4 + 8 * half;
@@ -140,7 +130,7 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
   template <bool whole>
   __device__ void store_gates(const ScorePair<W, blocks>& pair, int used, const QueryRoom<T, depth>& room,
                               const RowSums<W>& sums, int64_t first_of_head, int own) const {
-    const int lane = static_cast<int>(threadIdx.x) % warp;
+    const int lane = own_lane();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const W as_query = row_all<Plus>(dgate[half]);
@@ -153,19 +143,5 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
       column_totals<W, blocks>(used, pair.dp, room.gate_columns + own / warp_rows * Cut<T, depth>::columns);
   }
 };
-
-// The sum of a * b over a [16, depth] in fragments, b in shared memory: this lane's part.
-template <int depth, class T>
-__device__ inline Wide<T> products(const Fragments<Wide<T>, depth / 8>& a, const T* b) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
-  Wide<T> sum = 0;
-#pragma unroll
-  for (int m = 0; m < depth / 8; ++m)
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      sum += a[m][e] *
-             Wide<T>(b[fragment_row(lane, e) * Cut<T, depth>::stride + 8 * m + fragment_column(lane, e)]);
-  return sum;
-}
 
 }  // namespace tessera

@@ -23,6 +23,17 @@ template <class T> __device__ inline Wide<T> exp_less(Wide<T> c, Wide<T> x, Wide
     return fast_exp(c * x - y);
 }
 
+// The larger, whatever a NaN is beside: it comes back as its own exponential.
+struct Most {
+  template <class W> __device__ static W of(W a, W b) { return std::fmax(a, b); }
+};
+
+// What the scores of a row are taken relative to: the largest, or 0 while all are masked, and not -inf -
+// -inf.
+template <class W> __device__ inline W finite_base(W most) {
+  return most == -std::numeric_limits<W>::infinity() ? W(0) : most;
+}
+
 // Whether the block of eight keys from `left` on beside the warp's rows from `first_query` on is as most are:
 // all keys are there, and none meets itself where that is masked. By all lanes alike.
 template <class T>
@@ -38,7 +49,7 @@ template <class T> struct BlockPlaces {
   bool is_key[4], inside[4];
 
   __device__ BlockPlaces(const AttentionOperands<T>& in, int first_query, int left) {
-    const int lane = static_cast<int>(threadIdx.x) % warp;
+    const int lane = own_lane();
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int i = first_query + fragment_row(lane, e), j = left + fragment_column(lane, e);
@@ -55,7 +66,7 @@ template <int blocks, class T, class F>
 __device__ inline void each_plain_score(const AttentionOperands<T>& in,
                                         const ScoreChain<T, ChainTerms::plain>& chain, int first_query,
                                         int first_key, int used, Fragments<Wide<T>, blocks>& s, const F& f) {
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const int lane = own_lane();
 #pragma unroll
   for (int n = 0; n < blocks; ++n) {
     if (n >= used) break;
@@ -77,7 +88,7 @@ template <int blocks, class T, ChainTerms terms>
 __device__ inline void make_scores(const AttentionOperands<T>& in, const ScoreChain<T, terms>& chain,
                                    int first_query, int first_key, int used, Fragments<Wide<T>, blocks>& s) {
   using W = Wide<T>;
-  if constexpr (terms == ChainTerms::any) {
+  if constexpr (terms != ChainTerms::plain) {
     each_block<W, blocks>(used, s, [&](int column, W(&value)[4]) {
       const BlockPlaces<T> places(in, first_query, first_key + column);
       chain.forward(value, places.at);

@@ -3,6 +3,7 @@
 // What attention's kernels read and how it is cut among blocks and warps: a warp owns sixteen rows of a
 // matrix, queries or keys, and goes with them through tiles of the other.
 
+#include "engine/core/error.h"
 #include "engine/cuda/index.h"
 #include "engine/cuda/launch.h"
 #include "engine/ops/attention_kernels.h"
@@ -42,8 +43,8 @@ template <class T, int depth> struct Cut {
 struct BlockRows {
   int64_t image = blockIdx.x;  // or a chunk of images
   int rows = static_cast<int>(blockDim.x) / warp * warp_rows;
-  int own = static_cast<int>(threadIdx.x) / warp * warp_rows;  // the warp's first row in the block
-  int number;                                                  // of the block, within its head
+  int own = own_warp() * warp_rows;  // the warp's first row in the block
+  int number;                        // of the block, within its head
   int head;
   int first;  // the block's first row in the matrix
 
@@ -154,12 +155,19 @@ template <class T, class F> void with_depth(int64_t d, const F& f) {
   f(std::integral_constant<int, 128>{});
 }
 
-// f(integral_constant<ChainTerms, terms>) for the terms that there are; for types that are for checks more
-// than for speed, any.
+// f(integral_constant<ChainTerms, terms>) with the terms that there are, or any: for what the papers' models
+// have together there are kernels of its own, but not of types that are for checks more than for speed.
 template <class T, class F> void with_terms(const BatchTerms<T>& terms, const F& f) {
+  const ChainTerms wanted = terms_of(terms);
+  const auto pick = [&]<ChainTerms... known>(std::integer_sequence<ChainTerms, known...>) {
+    const auto on = [&]<ChainTerms one>() { return f(std::integral_constant<ChainTerms, one>{}), true; };
+    return ((wanted == known && on.template operator()<known>()) || ...);
+  };
   if constexpr (std::is_same_v<T, bf16>)
-    if (terms_of(terms) == ChainTerms::plain)
-      return f(std::integral_constant<ChainTerms, ChainTerms::plain>{});
+    if (pick(std::integer_sequence<ChainTerms, ChainTerms::plain, ChainTerms::prior, ChainTerms::bias,
+                                   ChainTerms::bias_and_mask, ChainTerms::fixed_decay,
+                                   ChainTerms::content_decay>{}))
+      return;
   f(std::integral_constant<ChainTerms, ChainTerms::any>{});
 }
 

@@ -30,11 +30,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const LinearSize size{x.shape().elements(0, x.rank() - 1), in, out};
   const Tensor y = Tensor::empty(x.shape().with(-1, out), x.dtype(), x.device());
   const bool bends = f != Activation::none && wants_gradient({x, weight, bias});
-  const Tensor slope = bends ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
+  const Tensor kept = bends ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
   dispatch_with_scratch(x, "linear", [&]<class Dev, class T>() {
     LinearKernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
                                             bias.defined() ? bias.data<T>() : nullptr, f, y.data<T>(),
-                                            bends ? slope.data<T>() : nullptr);
+                                            bends ? kept.data<T>() : nullptr);
   });
   const Tensor x_read = wants_gradient({weight}) ? x.detach() : Tensor();
   const Tensor weight_read = wants_gradient({x}) ? weight.detach() : Tensor();
@@ -42,7 +42,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
     const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch_with_scratch(g.dy(), "linear", [&]<class Dev, class T>() {
       LinearKernels<Dev>::template backward<T>(
-          size, g.dy().data<T>(), bends ? slope.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
+          size, f, g.dy().data<T>(), bends ? kept.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
           dx ? weight_read.data<T>() : nullptr, dx.data<T>(), dx.add(), dweight.data<T>(), dweight.add(),
           dbias.data<T>(), dbias.add());
     });

@@ -154,6 +154,7 @@ template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, T*
 
 }  // namespace
 
+// What is kept is f'(z), the slope: it and f(z) come of one exponential.
 template <>
 template <class T>
 void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
@@ -183,8 +184,8 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
 
 template <>
 template <class T>
-void LinearKernels<Cpu>::backward(const LinearSize& size, const T* dy, T* slope, const T* x, const T* weight,
-                                  T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
+void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* dy, T* slope, const T* x,
+                                  const T* weight, T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
                                   bool add_dbias) {
   using W = Wide<T>;
   // dweight is summed by groups of the rows; of fewer rows than keep many threads busy so, or of a large

@@ -8,62 +8,25 @@
 
 namespace tessera {
 
-namespace {
-
-// y holds z: y = f(z), slope = f'(z), in one pass; slope may be null.
-template <class F, int V, class T> __global__ void bend(int64_t n, T* y, T* slope) {
-  using W = Fine<T>;
-  for (int64_t p = grid_thread(); p < (n + V - 1) / V; p += grid_threads()) {
-    const int64_t first = p * V;
-    if (first + V > n) {  // the last, shorter than a pack
-      for (int64_t i = first; i < n; ++i) {
-        const W z = Wide<T>(y[i]);
-        y[i] = T(Wide<T>(F::value(z)));
-        if (slope) slope[i] = T(Wide<T>(F::slope(z)));
-      }
-      continue;
-    }
-    auto values = load_pack<V>(y + first), slopes = values;
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      const W z = Wide<T>(values.at[k]);
-      values.at[k] = T(Wide<T>(F::value(z)));
-      slopes.at[k] = T(Wide<T>(F::slope(z)));
-    }
-    store_pack<V>(y + first, values);
-    if (slope) store_pack<V>(slope + first, slopes);
-  }
-}
-
-template <class F, class T> void bend_all(int64_t n, T* y, T* slope) {
-  constexpr int v = pack_of<T>;
-  if (n == 0) return;
-  if (aligned(y, v) && (!slope || aligned(slope, v)))
-    launch(bend<F, v, T>, grid_for((n + v - 1) / v), n, y, slope);
-  else
-    launch(bend<F, 1, T>, grid_for(n), n, y, slope);
-}
-
-}  // namespace
-
-// cuBLASLt adds the bias; of its activations gelu_tanh alone is ours, and without the slope.
+// What is kept is z: to read it once more costs backward less than forward saves by not writing f'(z).
+// cuBLASLt adds the bias; of its activations gelu_tanh alone is ours, and without z.
 template <>
 template <class T>
 void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
-                                  Activation f, T* y, T* slope) {
+                                  Activation f, T* y, T* kept) {
+  T* const z = kept ? kept : y;
   if (size.in == 0) {
-    Memory<Cuda>::zero(y, static_cast<size_t>(size.rows * size.out) * sizeof(T));
-    if (bias) add_bias(size.rows, size.out, bias, y);
+    Memory<Cuda>::zero(z, static_cast<size_t>(size.rows * size.out) * sizeof(T));
+    if (bias) add_bias(size.rows, size.out, bias, z);
   } else {
     const MatrixProduct product{false, true, size.rows, size.out, size.in, size.in, size.in, size.out};
     const Epilogue all = bias ? Epilogue::bias_gelu_tanh : Epilogue::gelu_tanh;
     constexpr bool exact = std::is_same_v<T, double>;  // how exact cuBLASLt's tanh is, is not said
-    if (!exact && f == Activation::gelu_tanh && !slope && multiply_with(all, product, x, weight, y, bias))
+    if (!exact && f == Activation::gelu_tanh && !kept && multiply_with(all, product, x, weight, y, bias))
       return;
-    multiply_biased(product, x, weight, y, bias);
+    multiply_biased(product, x, weight, z, bias);
   }
-  if (f != Activation::none)
-    with_activation(f, [&]<class F>(F) { bend_all<F>(size.rows * size.out, y, slope); });
+  if (f != Activation::none) ActivationKernels<Cuda>::forward(f, size.rows * size.out, z, y);
 }
 
 namespace {
@@ -72,11 +35,12 @@ constexpr int tile_rows = 8;     // of a block
 constexpr int rows_at_once = 4;  // of a thread, whose loads are on their way together
 constexpr int64_t least_rows = tile_rows * rows_at_once, most_parts = 256;  // by the sizes alone
 
-// dz = dy slope, written over slope (null: dz is dy), and parts [gridDim.y, width], the sums of dz over the
-// rows of part y. Block (warp, tile_rows): V columns a thread.
-template <int V, class T>
-__global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* slope,
+// dz = dy F'(z), written over z (null: dz is dy), and parts [gridDim.y, width], the sums of dz over the rows
+// of part y. Block (warp, tile_rows): V columns a thread.
+template <class F, int V, class T>
+__global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* z,
                              Wide<T>* parts) {
+  await_former();
   using W = Wide<T>;
   __shared__ W tile[tile_rows][warp * V];
   const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
@@ -86,22 +50,22 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
     W sum[V] = {};
     int64_t at = first * width + j;
     for (int64_t i = first; i < end && j < width; i += tile_rows * rows_at_once, at += rows_at_once * step) {
-      Pack<T, V> d[rows_at_once], s[rows_at_once];
+      Pack<T, V> d[rows_at_once], at_z[rows_at_once];
 #pragma unroll
       for (int u = 0; u < rows_at_once; ++u) {
         if (i + u * tile_rows >= end) continue;
         d[u] = load_pack<V>(dy + at + u * step);
-        if (slope) s[u] = load_pack<V>(slope + at + u * step);
+        if (z) at_z[u] = load_pack<V>(z + at + u * step);
       }
 #pragma unroll
       for (int u = 0; u < rows_at_once; ++u) {
         if (i + u * tile_rows >= end) continue;
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-          if (slope) d[u].at[v] = T(W(d[u].at[v]) * W(s[u].at[v]));
+          if (z) d[u].at[v] = T(W(d[u].at[v]) * W(F::slope(Fine<T>(W(at_z[u].at[v])))));
           sum[v] += W(d[u].at[v]);
         }
-        if (slope) store_pack<V>(slope + at + u * step, d[u]);
+        if (z) store_pack<V>(z + at + u * step, d[u]);
       }
     }
 #pragma unroll
@@ -117,28 +81,28 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
   }
 }
 
-// slope = dy slope (dz), and dbias where wanted, in one pass. Without a slope dz is dy.
+// z = dy f'(z) (dz), and dbias where wanted, in one pass. Without a z dz is dy.
 template <class T>
-const T* slopes_and_bias(const LinearSize& size, const T* dy, T* slope, T* dbias, bool add_dbias) {
+const T* slopes_and_bias(const LinearSize& size, Activation f, const T* dy, T* z, T* dbias, bool add_dbias) {
   using W = Wide<T>;
   const int64_t rows = size.rows, width = size.out;
-  if (slope && !dbias)
-    map(
-        rows * width, slope, false, [] __device__(int64_t, W d, W s) { return d * s; }, dy,
-        static_cast<const T*>(slope));
+  if (z && !dbias) ActivationKernels<Cuda>::backward(f, rows * width, z, dy, z, false);
   if (dbias && width > 0) {
     constexpr int v = 8 / static_cast<int>(sizeof(T));
-    const bool packed = width % v == 0 && aligned(dy, v) && (!slope || aligned(slope, v));
+    const bool packed = width % v == 0 && aligned(dy, v) && (!z || aligned(z, v));
     const int64_t cut = std::clamp<int64_t>(rows / least_rows, 1, most_parts);
     const Scratch<W> parts(cut * width);
     const int64_t packs = width / (packed ? v : 1),
                   across = std::min<int64_t>((packs + warp - 1) / warp, 65535);
-    launch(packed ? bend_and_sum<v, T> : bend_and_sum<1, T>,
-           LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(cut)), dim3(warp, tile_rows)},
-           rows, width, (rows + cut - 1) / cut, dy, slope, parts.data());
+    with_activation(f, [&]<class F>(F) {
+      launch(
+          packed ? bend_and_sum<F, v, T> : bend_and_sum<F, 1, T>,
+          LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(cut)), dim3(warp, tile_rows)},
+          rows, width, (rows + cut - 1) / cut, dy, z, parts.data());
+    });
     sum_parts(width, cut, parts.data(), W(1), dbias, add_dbias);
   }
-  return slope ? slope : dy;
+  return z ? z : dy;
 }
 
 template <class T>
@@ -153,10 +117,10 @@ void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, T* c
 
 template <>
 template <class T>
-void LinearKernels<Cuda>::backward(const LinearSize& size, const T* dy, T* slope, const T* x, const T* weight,
-                                   T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
-                                   bool add_dbias) {
-  const T* dz = slopes_and_bias(size, dy, slope, dbias, add_dbias);
+void LinearKernels<Cuda>::backward(const LinearSize& size, Activation f, const T* dy, T* kept, const T* x,
+                                   const T* weight, T* dx, bool add_dx, T* dweight, bool add_dweight,
+                                   T* dbias, bool add_dbias) {
+  const T* dz = slopes_and_bias(size, f, dy, kept, dbias, add_dbias);
   if (dx)
     multiply_or_zero({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight, dx,
                      add_dx);

@@ -1,5 +1,6 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/rows.h"
+#include "engine/cuda/special.h"
 #include "engine/ops/norm_kernels.h"
 
 namespace tessera {
@@ -11,22 +12,23 @@ constexpr int warps = block_threads / warp;
 // Neighbours that a lane moves at once: 4 bytes, so that the lanes of a warp move 128 together.
 template <class T> inline constexpr int neighbours = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
 
-// What a lane holds of a row of at most 32 `count` numbers: number e is that of column (e / V 32 + lane) V +
-// e % V; zeros beyond the width.
-template <int V, int count> struct HeldRow {
+// What a lane holds of a row of at most 32 `count` numbers, of so many where it is full: number e is that of
+// column (e / V 32 + lane) V + e % V; zeros beyond the width.
+template <int V, int count, bool full> struct HeldRow {
   static_assert(count % V == 0);
 
-  __device__ static int64_t column(int e, int lane) { return int64_t{e / V * warp + lane} * V + e % V; }
+  __device__ static int column(int e, int lane) { return (e / V * warp + lane) * V + e % V; }
+  __device__ static bool has(int e, int lane, int64_t width) { return full || column(e, lane) < width; }
 
   // f(e, number) for all of them.
   template <class T, class F> __device__ static void read(const T* row, int64_t width, int lane, const F& f) {
 #pragma unroll
     for (int e = 0; e < count; e += V) {
-      const int64_t j = column(e, lane);
+      const bool there = has(e, lane, width);
       Pack<T, V> pack;
-      if (j < width) pack = load_pack<V>(row + j);
+      if (there) pack = load_pack<V>(row + column(e, lane));
 #pragma unroll
-      for (int v = 0; v < V; ++v) f(e + v, j < width ? Wide<T>(pack.at[v]) : Wide<T>(0));
+      for (int v = 0; v < V; ++v) f(e + v, there ? Wide<T>(pack.at[v]) : Wide<T>(0));
     }
   }
 
@@ -35,28 +37,30 @@ template <int V, int count> struct HeldRow {
   __device__ static void write(T* row, int64_t width, int lane, bool add, const F& f) {
 #pragma unroll
     for (int e = 0; e < count; e += V) {
-      const int64_t j = column(e, lane);
-      if (j >= width) continue;
+      if (!has(e, lane, width)) continue;
+      T* const place = row + column(e, lane);
       Pack<T, V> pack;
-      if (add) pack = load_pack<V>(row + j);
+      if (add) pack = load_pack<V>(place);
 #pragma unroll
       for (int v = 0; v < V; ++v) {
         const Wide<T> value = f(e + v);
         pack.at[v] = T(add ? Wide<T>(pack.at[v]) + value : value);
       }
-      store_pack<V>(row + j, pack);
+      store_pack<V>(place, pack);
     }
   }
 };
 
 // y = h weight + bias, h = (x - mean) rstd: a warp a row, which it reads once and holds.
-template <class T, int V, int count>
+template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
     forward_held(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, Wide<T> eps, T* y,
                  Wide<T>* mean, Wide<T>* rstd) {
+  await_former();
   using W = Wide<T>;
-  using Row = HeldRow<V, count>;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  using Row = HeldRow<V, count, full>;
+  const int lane = own_lane();
+  const W share = W(1) / W(width);
   W w[count], b[count], held[count];
   Row::read(weight, width, lane, [&](int e, W value) { w[e] = value; });
   Row::read(bias, width, lane, [&](int e, W value) { b[e] = value; });
@@ -65,14 +69,14 @@ __global__ void __launch_bounds__(block_threads)
     Row::read(x + i * width, width, lane, [&](int e, W value) { held[e] = value; });
     const W first = __shfl_sync(0xffffffffu, held[0], 0);  // as the CPU's
 #pragma unroll
-    for (int e = 0; e < count; ++e) sum += Row::column(e, lane) < width ? held[e] - first : W(0);
-    const W m = first + warp_sum(sum) / W(width);
+    for (int e = 0; e < count; ++e) sum += Row::has(e, lane, width) ? held[e] - first : W(0);
+    const W m = first + warp_sum(sum) * share;
 #pragma unroll
     for (int e = 0; e < count; ++e) {
       held[e] -= m;
-      squares += Row::column(e, lane) < width ? held[e] * held[e] : W(0);
+      squares += Row::has(e, lane, width) ? held[e] * held[e] : W(0);
     }
-    const W r = 1 / std::sqrt(warp_sum(squares) / W(width) + eps);
+    const W r = fast_rsqrt(warp_sum(squares) * share + eps);
     if (lane == 0) {
       mean[i] = m;
       rstd[i] = r;
@@ -94,7 +98,7 @@ void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, cons
       const W centred = W(row[j]) - m;
       return centred * centred;
     });
-    const W r = 1 / std::sqrt(squares / W(width) + W(eps));
+    const W r = fast_rsqrt(squares / W(width) + W(eps));
     if (lane == 0) {
       mean[i] = m;
       rstd[i] = r;
@@ -104,20 +108,24 @@ void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, cons
   });
 }
 
-// f(integral_constant<int, count>) for the least of some counts that hold a row in a warp. False for none.
-template <class F> bool with_held(int64_t width, const F& f) {
-  if (width > 32 * warp) return false;
-  if (width <= 4 * warp)
-    f(std::integral_constant<int, 4>{});
-  else if (width <= 6 * warp)
-    f(std::integral_constant<int, 6>{});
-  else if (width <= 8 * warp)
-    f(std::integral_constant<int, 8>{});
-  else if (width <= 16 * warp)
-    f(std::integral_constant<int, 16>{});
-  else
-    f(std::integral_constant<int, 32>{});
-  return true;
+// f.operator()<V, count, full>() for the least of some counts that hold a row in a warp, with neighbours
+// moved together where they can be. False for none.
+template <class T, class F> bool with_held(int64_t width, bool paired, const F& f) {
+  constexpr int v = neighbours<T>;
+  const auto fits = [&]<int count>(std::integral_constant<int, count>) {
+    if (width > count * warp) return false;
+    if (!paired)
+      f.template operator()<1, count, false>();
+    else if (width < count * warp)
+      f.template operator()<v, count, false>();
+    else
+      f.template operator()<v, count, true>();
+    return true;
+  };
+  const auto any = [&]<int... counts>(std::integer_sequence<int, counts...>) {
+    return (fits(std::integral_constant<int, counts>{}) || ...);
+  };
+  return any(std::integer_sequence<int, 4, 6, 8, 12, 16, 24, 32>{});
 }
 
 }  // namespace
@@ -129,12 +137,10 @@ void LayerNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, co
   constexpr int v = neighbours<T>;
   const auto fits = [&](const T* p) { return aligned(p, v); };
   const bool paired = width % v == 0 && fits(x) && fits(weight) && fits(bias) && fits(y);
-  const bool held = with_held(width, [&](auto count) {
-    const auto run = [&](auto* kernel) {
-      launch(kernel, grid_for(rows * warp), rows, width, x, weight, bias, Wide<T>(eps), y, mean, rstd);
-    };
-    if (rows == 0) return;
-    paired ? run(forward_held<T, v, count>) : run(forward_held<T, 1, count>);
+  if (rows == 0) return;
+  const bool held = with_held<T>(width, paired, [&]<int V, int count, bool full>() {
+    launch(forward_held<T, V, count, full>, grid_for(rows * warp), rows, width, x, weight, bias, Wide<T>(eps),
+           y, mean, rstd);
   });
   if (!held) wide_forward(rows, width, x, weight, bias, eps, y, mean, rstd);
 }
@@ -144,46 +150,51 @@ namespace {
 // The sums of one part of the rows, for each column: of dy h and of dy. [parts, width] each
 template <class W> struct PartialSums { W *dy_h, *dy; };
 
-// parts [width] = the sum of a column's number in each warp, in the order of the warps. own: as HeldRow has
-// it.
-template <int V, class W, int count>
+// parts [width] = the sum of a column's number in each warp, in the order of the warps. own: as Row has it.
+template <class Row, class W, int count>
 __device__ void sum_warps(const W (&own)[count], int64_t width, W* parts) {
-  __shared__ W tile[warps][warp];
-  const int lane = static_cast<int>(threadIdx.x) % warp, row = static_cast<int>(threadIdx.x) / warp;
+  constexpr int at_once = std::min(count, 64 / static_cast<int>(sizeof(W)));  // in 16 KB
+  __shared__ W tile[warps][at_once * warp];
 #pragma unroll
-  for (int e = 0; e < count; ++e) {
-    tile[row][lane] = own[e];
+  for (int first = 0; first < count; first += at_once) {
+    __syncthreads();  // what was there has been read
+#pragma unroll
+    for (int e = first; e < std::min(count, first + at_once); ++e)
+      tile[own_warp()][(e - first) * warp + own_lane()] = own[e];
     __syncthreads();
-    const int64_t j = HeldRow<V, count>::column(e, lane);
-    if (row == 0 && j < width) {
-      W sum = own[e];
-      for (int w = 1; w < warps; ++w) sum += tile[w][lane];
-      parts[j] = sum;
+    for (int k = static_cast<int>(threadIdx.x); k < at_once * warp; k += block_threads) {
+      const int e = first + k / warp, lane = k % warp;
+      if (e >= count || !Row::has(e, lane, width)) continue;
+      W sum = tile[0][k];
+#pragma unroll
+      for (int w = 1; w < warps; ++w) sum += tile[w][k];
+      parts[Row::column(e, lane)] = sum;
     }
-    __syncthreads();
   }
 }
 
 // dx = rstd (g - mean(g) - h mean(g h)), g = dy weight, h = (x - mean) rstd, and the sums that dweight and
 // dbias are made of, in one pass: each warp holds a row. Block: one part.
-template <class T, int V, int count>
+template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
     backward_part(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, const T* x, const T* weight,
                   const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, PartialSums<Wide<T>> parts) {
+  await_former();
   using W = Wide<T>;
-  using Row = HeldRow<V, count>;
-  const int lane = static_cast<int>(threadIdx.x) % warp;
+  using Row = HeldRow<V, count, full>;
+  const int lane = own_lane();
+  const W share = W(1) / W(width);
   const int64_t end = min(rows, (int64_t{blockIdx.x} + 1) * rows_a_part);
   W w[count], dy_h[count] = {}, dy_sum[count] = {};
   Row::read(weight, width, lane, [&](int e, W value) { w[e] = value; });
-  for (int64_t i = blockIdx.x * rows_a_part + threadIdx.x / warp; i < end; i += warps) {
+  for (int64_t i = blockIdx.x * rows_a_part + own_warp(); i < end; i += warps) {
     const W m = mean[i], r = rstd[i];
     W g[count], h[count], g_sum = 0, gh_sum = 0;
     Row::read(dy + i * width, width, lane, [&](int e, W value) { g[e] = value; });
     Row::read(x + i * width, width, lane, [&](int e, W value) { h[e] = value; });
 #pragma unroll
     for (int e = 0; e < count; ++e) {
-      h[e] = Row::column(e, lane) < width ? (h[e] - m) * r : W(0);
+      h[e] = Row::has(e, lane, width) ? (h[e] - m) * r : W(0);
       dy_h[e] += g[e] * h[e];
       dy_sum[e] += g[e];
       g[e] *= w[e];
@@ -191,12 +202,12 @@ __global__ void __launch_bounds__(block_threads)
       gh_sum += g[e] * h[e];
     }
     if (!dx) continue;
-    const W g_mean = warp_sum(g_sum) / W(width), gh_mean = warp_sum(gh_sum) / W(width);
+    const W g_mean = warp_sum(g_sum) * share, gh_mean = warp_sum(gh_sum) * share;
     Row::write(dx + i * width, width, lane, add_dx,
                [&](int e) { return (g[e] - g_mean - h[e] * gh_mean) * r; });
   }
-  if (parts.dy_h) sum_warps<V>(dy_h, width, parts.dy_h + blockIdx.x * width);
-  if (parts.dy) sum_warps<V>(dy_sum, width, parts.dy + blockIdx.x * width);
+  if (parts.dy_h) sum_warps<Row>(dy_h, width, parts.dy_h + blockIdx.x * width);
+  if (parts.dy) sum_warps<Row>(dy_sum, width, parts.dy + blockIdx.x * width);
 }
 
 // The same in a pass for each gradient, for rows of any width.
@@ -249,12 +260,9 @@ void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, 
   constexpr int v = neighbours<T>;
   const auto fits = [&](const T* p) { return aligned(p, v); };
   const bool paired = width % v == 0 && fits(x) && fits(dy) && fits(weight) && fits(dx);
-  with_held(width, [&](auto count) {
-    const auto run = [&](auto* kernel) {
-      launch(kernel, LaunchGrid{dim3(static_cast<unsigned>(parts))}, rows, width, (rows + parts - 1) / parts,
-             dy, x, weight, mean, rstd, dx, add_dx, sums);
-    };
-    paired ? run(backward_part<T, v, count>) : run(backward_part<T, 1, count>);
+  with_held<T>(width, paired, [&]<int V, int count, bool full>() {
+    launch(backward_part<T, V, count, full>, LaunchGrid{dim3(static_cast<unsigned>(parts))}, rows, width,
+           (rows + parts - 1) / parts, dy, x, weight, mean, rstd, dx, add_dx, sums);
   });
   sum_parts<T>(width, parts, {sums.dy_h, dweight, add_dweight}, {sums.dy, dbias, add_dbias});
 }

@@ -13,7 +13,8 @@ namespace {
 template <class T>
 __global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const int64_t* index, const T* dy,
                             T* dx, bool add) {
-  const int lane = threadIdx.x % warp;
+  await_former();
+  const int lane = own_lane();
   for (int64_t r = grid_thread() / warp; r < rows; r += grid_threads() / warp)
     for (int64_t left = 0; left < width; left += warp) {
       const int64_t j = left + lane;
@@ -31,6 +32,7 @@ __global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const in
 
 template <class T>
 __global__ void take_rows(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
+  await_former();
   for (int64_t k = grid_thread(); k < count * width; k += grid_threads()) {
     const int64_t i = k / width;
     y[k] = x[index[i] * width + k - i * width];
@@ -39,6 +41,7 @@ __global__ void take_rows(int64_t count, int64_t width, const int64_t* index, co
 
 // One block.
 __global__ void find_outside(int64_t count, int64_t limit, const int64_t* index, int64_t* found) {
+  await_former();
   int64_t first = count;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
     if (index[i] < 0 || index[i] >= limit) {

@@ -11,6 +11,7 @@ namespace {
 
 // One block: the root of the sum of the parts, each thread's own in their order.
 __global__ void root_of_sum(int64_t count, const double* parts, double largest, double* norm) {
+  await_former();
   double own = 0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
   own = block_sum(own);

@@ -10,6 +10,7 @@
 #include <fibers.h>
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,7 @@ inline bool fits_shared(const void* kernel, size_t bytes) {
 // --- within kernels ---
 
 inline void __syncthreads() { emulator::wait_for_all(); }
+inline void __syncwarp() { emulator::wait_for_warp(); }
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   const int base = emulator::lane() / width * width;
   return emulator::exchange(mask, value, base + (from & (width - 1)));
@@ -93,13 +95,25 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 using cudaStream_t = emulator::Stream*;
-using cudaEvent_t = int*;
+using cudaEvent_t = std::chrono::steady_clock::time_point*;
 using cudaGraph_t = std::vector<emulator::Work>*;
 using cudaGraphExec_t = std::vector<emulator::Work>*;
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  struct {
+    int programmaticStreamSerializationAllowed;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+struct cudaFuncAttributes {
+  int ptxVersion;
 };
 
 inline const char* cudaGetErrorName(cudaError_t) { return "emulated"; }
@@ -130,12 +144,18 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return *event = nullptr, cudaSuccess;
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return *event = new std::chrono::steady_clock::time_point, cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  return *milliseconds = std::chrono::duration<float, std::milli>(*to - *from).count(), cudaSuccess;
 }
 inline cudaError_t cudaFreeHost(void* block) { return std::free(block), cudaSuccess; }
-inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  return *event = std::chrono::steady_clock::now(), cudaSuccess;
+}
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                                    cudaStream_t stream) {
@@ -165,6 +185,10 @@ inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, i
   return bytes <= 227 << 10 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+template <class Kernel> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel*) {
+  return attributes->ptxVersion = 90, cudaSuccess;
+}
+
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
   const std::tuple<P...> kept(std::forward<A>(arguments)...);
@@ -174,6 +198,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes))
       return cudaErrorInvalidValue;
   }
+  const bool waits = grid.numAttrs > 0 && grid.attrs->val.programmaticStreamSerializationAllowed != 0;
   config->stream->take([=] {
     const std::lock_guard lock(emulator::launching);
     if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes)) {
@@ -188,7 +213,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       for (unsigned y = 0; y < grid.gridDim.y; ++y)
         for (unsigned x = 0; x < grid.gridDim.x; ++x) {
           blockIdx = {x, y, z};
-          emulator::run_block(grid.blockDim, grid.dynamicSmemBytes, body, (x + y + z) % 2 == 1);
+          emulator::run_block(grid.blockDim, grid.dynamicSmemBytes, body, (x + y + z) % 2 == 1, waits);
         }
   });
   return cudaSuccess;

@@ -6,11 +6,9 @@
 
 namespace tessera {
 
-inline uint32_t pack_pair(float low, float high) {
-  return uint32_t{bf16(low).bits} | uint32_t{bf16(high).bits} << 16;
-}
+inline uint32_t join(bf16 low, bf16 high) { return uint32_t{low.bits} | uint32_t{high.bits} << 16; }
 
-inline uint32_t load_pair(const bf16* from) { return uint32_t{from[0].bits} | uint32_t{from[1].bits} << 16; }
+inline uint32_t pack_pair(float low, float high) { return join(bf16(low), bf16(high)); }
 
 inline float of_pair(uint32_t pair, int which) {
   return std::bit_cast<float>(which ? pair & 0xffff0000u : pair << 16);
@@ -35,17 +33,17 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   }
 }
 
-// ldmatrix.trans: of matrix m, whose rows lanes 8 m .. 8 m + 7 point to, a lane takes column g of rows 2t, 2t
-// + 1.
-template <int matrices> inline void load_matrices_turned(uint32_t (&to)[matrices], const bf16* row) {
+// ldmatrix.x4: of matrix m, whose rows lanes 8 m .. 8 m + 7 point to.
+template <bool turned>
+void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, uint32_t& m3, const bf16* row) {
   const int g = emulator::lane() / 4, t = emulator::lane() % 4;
-  for (int m = 0; m < matrices; ++m) {
-    const bf16* first = emulator::exchange(0xffffffffu, row, 8 * m + 2 * t);
-    const bf16* second = emulator::exchange(0xffffffffu, row, 8 * m + 2 * t + 1);
-    to[m] = uint32_t{first[g].bits} | uint32_t{second[g].bits} << 16;
+  int first_lane = 0;
+  for (uint32_t* to : {&m0, &m1, &m2, &m3}) {
+    const bf16* first = emulator::exchange(0xffffffffu, row, first_lane + (turned ? 2 * t : g));
+    const bf16* second = emulator::exchange(0xffffffffu, row, first_lane + (turned ? 2 * t + 1 : g));
+    *to = join(first[turned ? g : 2 * t], second[turned ? g : 2 * t + 1]);
+    first_lane += 8;
   }
 }
-inline void load_columns(uint32_t (&b)[2], const bf16* row) { load_matrices_turned(b, row); }
-inline void load_rows_turned(uint32_t (&a)[4], const bf16* eight) { load_matrices_turned(a, eight); }
 
 }  // namespace tessera

@@ -42,7 +42,7 @@ struct Fiber {
   std::unique_ptr<char[]> stack{new char[stack_bytes]};
   ucontext_t start{};
   Place place;
-  bool begun = false, ended = true;
+  bool begun = false, ended = true, awaited = false;
   uint3 index;
 };
 
@@ -55,6 +55,7 @@ struct Block {
   size_t running = 0;
   Fiber* current = nullptr;
   Place scheduler;
+  bool waits = false;  // whether its threads must call await_former()
   const std::function<void()>* body = nullptr;
   std::unique_ptr<unsigned char, decltype(&std::free)> shared{nullptr, &std::free};
 };
@@ -80,18 +81,27 @@ UNTRACED inline void wait_at(Barrier& barrier, int expected) {
   while (barrier.generation == generation) leave(block.current->place, block.scheduler, Order::none);
 }
 
-// The same by all threads of a block: what each has written before it, all may read after it.
-UNTRACED inline void wait_for_all() {
-  char* const here = reinterpret_cast<char*>(&block.barrier) + block.barrier.generation % 2;
-  arrive(
-      here);  // the next barrier has another place: who waits there is not yet known to those who leave here
-  wait_at(block.barrier, block.alive);
+// The same by threads that share memory: what each has written before it, all may read after it.
+UNTRACED inline void meet_at(Barrier& barrier, int expected) {
+  // the next meeting has another place: who waits there is not yet known to those who leave here
+  char* const here = reinterpret_cast<char*>(&barrier) + barrier.generation % 2;
+  arrive(here);
+  wait_at(barrier, expected);
   go_on(here);
 }
+UNTRACED inline void wait_for_all() { meet_at(block.barrier, block.alive); }
+UNTRACED inline void wait_for_warp() { meet_at(block.warps[block.running / 32], 32); }
+
+// Kernels run one after another here; this sees to it that none forgets to wait.
+UNTRACED inline void await_former() { block.current->awaited = true; }
 
 UNTRACED inline void fiber_main() {
   arrived(block.current->place);
   (*block.body)();
+  if (block.waits && !block.current->awaited) {
+    std::fputs("emulator: a kernel does not begin with await_former()\n", stderr);
+    std::abort();
+  }
   block.current->ended = true;
   --block.alive;
   if (block.alive > 0 && block.barrier.arrived == block.alive) {  // those that wait, wait no longer for it
@@ -111,7 +121,7 @@ inline void resume(size_t i) {
 }
 
 inline void run_block(const dim3& threads, size_t shared_bytes, const std::function<void()>& body,
-                      bool reversed) {
+                      bool reversed, bool waits) {
   const size_t count = size_t{threads.x} * threads.y * threads.z;
   while (block.fibers.size() < count) block.fibers.push_back(std::make_unique<Fiber>());
   block.shared.reset(static_cast<unsigned char*>(aligned(128, shared_bytes)));
@@ -121,9 +131,10 @@ inline void run_block(const dim3& threads, size_t shared_bytes, const std::funct
   block.barrier = {};
   block.alive = static_cast<int>(count);
   block.body = &body;
+  block.waits = waits;
   for (size_t i = 0; i < count; ++i) {
     Fiber& fiber = *block.fibers[i];
-    fiber.begun = fiber.ended = false;
+    fiber.begun = fiber.ended = fiber.awaited = false;
     fiber.index = {static_cast<unsigned>(i % threads.x), static_cast<unsigned>(i / threads.x % threads.y),
                    static_cast<unsigned>(i / threads.x / threads.y)};
     getcontext(&fiber.start);

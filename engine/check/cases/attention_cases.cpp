@@ -214,6 +214,15 @@ void add_fused_cases(OpCases& cases) {
        .prior_heads = 1,
        .grid = {8, 12},
        .prefix = 1},
+      // Heads that a GPU's block of bf16 holds whole: its last block of keys full, nearly empty, and none.
+      {.variant = "LSA of 65 tokens",
+       .heads = 1,
+       .tokens = 65,
+       .head_dim = 16,
+       .learned_scale = true,
+       .mask_diagonal = true},
+      {.variant = "80 tokens", .images = 1, .heads = 1, .tokens = 80, .head_dim = 24, .mask_diagonal = true},
+      {.variant = "apart, 16 tokens", .tokens = 16, .head_dim = 32, .apart_keys = 16, .learned_scale = true},
       {.variant = "wide heads", .images = 1, .heads = 1, .tokens = 70, .head_dim = 36, .learned_scale = true},
   };
   for (const Setting& setting : settings) cases.push_back(case_of(setting));
