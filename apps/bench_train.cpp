@@ -57,22 +57,28 @@ constexpr Column profile_columns[] = {
     {"forward_seconds", "forward", as_seconds},
     {"backward_seconds", "backward", as_seconds},
     {"share", "of the step", as_percent},
+    {"gflops", "GFLOP/s", as_rate},
 };
 
-// The time of a step by operation, with the optimizer's as a row of its own.
+// The time of a step by operation, with the optimizer's as a row of its own. GFLOP/s: of an operation that
+// multiplies matrices, counted as the step's.
 Json table_of(const Profile& profile) {
   const auto steps = static_cast<double>(profile.steps());
   const double all = profile.forward() + profile.backward() + profile.rest();
   Json rows = Json::array();
-  for (const Profile::Entry& entry : profile.entries())
+  for (const Profile::Entry& entry : profile.entries()) {
+    const double seconds = entry.forward + entry.backward, flops = 6 * static_cast<double>(entry.macs);
     rows.push_back({{"op", entry.op},
                     {"forward_seconds", entry.forward / steps},
                     {"backward_seconds", entry.backward / steps},
-                    {"share", (entry.forward + entry.backward) / all}});
+                    {"share", seconds / all},
+                    {"gflops", flops > 0 ? Json(1e-9 * flops / seconds) : Json()}});
+  }
   rows.push_back({{"op", "(optimizer)"},
                   {"forward_seconds", nullptr},
                   {"backward_seconds", nullptr},
-                  {"share", profile.rest() / all}});
+                  {"share", profile.rest() / all},
+                  {"gflops", nullptr}});
   return rows;
 }
 
@@ -102,40 +108,66 @@ Json describe(const Options& options, const std::string& model, const Json& conf
   return row;
 }
 
-// The numbers of the model `name`, of this config. Only a classifier's labels are smoothed.
+// Steps on one batch, as the trainer's: on a GPU one begins before the one before it has ended.
+class BenchedSteps {
+ public:
+  // Only a classifier's labels are smoothed.
+  BenchedSteps(const Options& options, Task task, Model& model, Optimizer& optimizer, bool graph)
+      : lr_(options.train.optimizer.lr),
+        step_(model, optimizer,
+              {options.train.micro_batch, options.train.clip,
+               task == Task::classify ? options.train.smoothing : 0, graph, options.precision}),
+        batch_{options.images(model), options.labels(model)},
+        pass_{.training = true, .random = Random(options.seed)} {
+    batch_.host_labels = batch_.targets.to(Device::cpu);
+  }
+
+  void step() {
+    step_.start(batch_, lr_, pass_);
+    ++under_way_;
+    finish(step_.most_under_way() - 1);
+  }
+
+  // Until no more than `left` steps are under way.
+  void finish(int left = 0) {
+    for (; under_way_ > left; --under_way_)
+      if (const StepResult result = step_.finish(); !result.note.empty())
+        fmt::print(stderr, "{}\n", result.note);
+  }
+
+ private:
+  double lr_;
+  TrainStep step_;
+  StepBatch batch_;
+  Pass pass_;
+  int under_way_ = 0;
+};
+
+// The numbers of the model `name`, of this config.
 Json measure_training(const Options& options, const std::string& name, const Json& config) {
-  check(!options.profile || options.device == Device::cpu,
-        "bench: --profile times what the host does; on a GPU use nsys or ncu");
   reset_peak_memory();
   Model model = options.build_model(config);
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
-  TrainStep train(
-      model, *optimizer,
-      {options.train.micro_batch, options.train.clip,
-       task_of(config) == Task::classify ? options.train.smoothing : 0, options.graph, options.precision});
-  const Tensor images = options.images(model), labels = options.labels(model);
-  StepBatch batch{images, labels};
-  batch.host_labels = labels.to(Device::cpu);
-  Pass pass{.training = true, .random = Random(options.seed)};
-  int under_way = 0;
-  const auto finish = [&](int left) {
-    for (; under_way > left; --under_way)
-      if (const StepResult result = train.finish(); !result.note.empty())
-        fmt::print(stderr, "{}: {}\n", name, result.note);
-  };
-  const auto step = [&] {  // as the trainer's: on a GPU it ends when the one before it has
-    train.start(batch, options.train.optimizer.lr, pass);
-    ++under_way;
-    finish(train.most_under_way() - 1);
-  };
-
-  const Measured measured = measure(options, step);
-  finish(0);
-  Profile profile;  // of the host's clock: a GPU's kernels run on after the call
-  for (int64_t i = 0; options.device == Device::cpu && i < std::min<int64_t>(options.steps, 5); ++i) {
-    profile.start();
-    step();
-    profile.stop();
+  const bool on_cpu = options.device == Device::cpu;
+  Measured measured{};
+  {
+    BenchedSteps steps(options, task_of(config), model, *optimizer, options.graph);
+    measured = measure(options, [&] { steps.step(); });
+    steps.finish();
+  }
+  Profile profile(options.device);
+  if (on_cpu || options.profile) {
+    BenchedSteps launched(options, task_of(config), model, *optimizer, false);
+    if (!on_cpu) {  // the first allocates
+      launched.step();
+      launched.finish();
+    }
+    for (int64_t i = 0; i < std::min<int64_t>(options.steps, 5); ++i) {
+      profile.start();
+      launched.step();
+      profile.stop();
+      launched.finish();
+    }
   }
   return describe(options, name, config, measured, profile);
 }
@@ -205,7 +237,8 @@ void add_bench_train(CLI::App& bench) {
       ->capture_default_str()
       ->type_name("N");
   add_precision(command, options->precision);
-  command.add_flag("--profile", options->profile, "Say where the time goes, operation by operation");
+  command.add_flag("--profile", options->profile,
+                   "Say where the time goes, operation by operation; on a GPU, launched one by one");
   on_run(command, [options] { return bench_train(*options); });
 }
 

@@ -4,16 +4,37 @@
 
 namespace tessera {
 
-Profile::Profile()
-    : observer_([this](const Event& event) { entries_[std::string(event.op.name)].forward += watch_.lap(); },
-                [this](const BackwardEvent& event) {
-                  entries_[std::string(event.op.name)].backward += watch_.lap();
-                }) {}
+Profile::Profile(Device device)
+    : clock_(make_lap_clock(device)),
+      observer_(
+          [this](const Event& event) {
+            Entry& entry = entry_of(std::string(event.op.name));
+            mark(entry.forward);
+            if (within_) entry.macs += event.macs;
+          },
+          [this](const BackwardEvent& event) { mark(entry_of(std::string(event.op.name)).backward); }) {}
 
-void Profile::start() { watch_.lap(); }
+Profile::Entry& Profile::entry_of(const std::string& op) {
+  return entries_.try_emplace(op, Entry{op}).first->second;
+}
+
+void Profile::mark(double& seconds) {
+  if (!within_) return;
+  clock_->mark();
+  marked_.push_back(&seconds);
+}
+
+void Profile::start() {
+  within_ = true;
+  clock_->mark();
+}
 
 void Profile::stop() {
-  rest_ += watch_.lap();
+  mark(rest_);
+  const std::vector<double> laps = clock_->laps();
+  for (size_t i = 0; i < laps.size(); ++i) *marked_[i] += laps[i];
+  marked_.clear();
+  within_ = false;
   ++steps_;
 }
 
@@ -25,7 +46,7 @@ double Profile::total(double Entry::*phase) const {
 
 std::vector<Profile::Entry> Profile::entries() const {
   std::vector<Entry> all;
-  for (const auto& [op, entry] : entries_) all.push_back({op, entry.forward, entry.backward});
+  for (const auto& [op, entry] : entries_) all.push_back(entry);
   std::sort(all.begin(), all.end(),
             [](const Entry& a, const Entry& b) { return a.forward + a.backward > b.forward + b.backward; });
   return all;

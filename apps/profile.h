@@ -1,26 +1,27 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "apps/bench.h"
 #include "engine/autograd/observe.h"
+#include "engine/core/lap_clock.h"
 
 namespace tessera {
 
-// Where the time of training steps goes: while one lives, the time between two events is put down to the op
-// that the second one ends. What is left of a step is the optimizer's, once start() and stop() have framed
-// it.
+// Where a device's time of training steps goes: between start() and stop(), which frame a step, the time from
+// one event to the next is put down to the op that the second one ends. What is left of a step is the
+// optimizer's. On a GPU an op has the time, too, that its kernels wait for the host to launch them.
 class Profile {
  public:
   struct Entry {
     std::string op;
     double forward = 0, backward = 0;  // seconds
+    int64_t macs = 0;                  // multiply-accumulates of its forward passes
   };
 
-  Profile();
+  explicit Profile(Device device);
   void start();  // of a step
   void stop();
 
@@ -32,9 +33,13 @@ class Profile {
 
  private:
   double total(double Entry::*phase) const;
+  Entry& entry_of(const std::string& op);
+  void mark(double& seconds);  // here ends what `seconds` counts
 
-  std::map<std::string, Entry, std::less<>> entries_;
-  Stopwatch watch_;
+  std::unique_ptr<LapClock> clock_;
+  std::vector<double*> marked_;  // what the laps of this step are added to
+  bool within_ = false;          // start() and stop()
+  std::map<std::string, Entry> entries_;
   double rest_ = 0;
   int64_t steps_ = 0;
   Observer observer_;
