@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,7 +12,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
 #include "engine/core/storage.h"
-#include "engine/cuda/stream.h"
+#include "engine/cuda/side_stream.h"
 
 namespace tessera {
 
@@ -78,15 +79,16 @@ uint32_t alignment(const void* pointer) {
   return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
 }
 
-// The handle, its workspace, and the algorithm of each kind of product that came before, none where there is
-// none.
+// The handle, its workspaces, that of products on a side stream apart, and the algorithm of each kind of
+// product that came before, none where there is none.
 struct Blas {
   static constexpr size_t workspace_bytes = size_t{32} << 20;
   using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
                          int64_t, int64_t, int64_t, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint32_t>;
 
   cublasLtHandle_t handle{};
-  Storage workspace{Device::cuda, workspace_bytes};
+  std::array<Storage, 2> workspaces{Storage(Device::cuda, workspace_bytes),
+                                    Storage(Device::cuda, workspace_bytes)};
   std::map<Key, std::optional<cublasLtMatmulAlgo_t>> algorithms;
   std::mutex mutex;
 
@@ -122,10 +124,10 @@ template <class T> class Call {
     if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), choose(own)).first;
     if (!found->second) return false;
     const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
-    expect_blas(
-        cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_, c_,
-                       result_, &*found->second, own.workspace.data(), Blas::workspace_bytes, stream()),
-        "product", p_);
+    expect_blas(cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_,
+                               c_, result_, &*found->second, own.workspaces[on_side_stream()].data(),
+                               Blas::workspace_bytes, stream()),
+                "product", p_);
     return true;
   }
 

@@ -26,6 +26,16 @@ const SideStream& side_stream() {
   return side;
 }
 
+// What a Branch needs; made outside of captures.
+struct BranchParts {
+  SideStream stream;
+  Event forks, joins;
+};
+const BranchParts& branch_parts() {
+  static const BranchParts& parts = *new BranchParts;
+  return parts;
+}
+
 // Two pinned buffers that are filled in turn: one while the copies from the other are on their way.
 class PinnedBuffers {
  public:
@@ -110,6 +120,7 @@ class Capture {
 Graph::Graph(const std::function<void()>& work)
     : blocks_(Device::cuda), key_places_(Device::cuda, most_keys * sizeof(uint64_t)) {
   side_stream();  // made outside the capture
+  branch_parts();
   Capture capture(this, blocks_);
   work();
   graph_ = capture.end();
@@ -162,6 +173,23 @@ void Graph::copy_constant(void* to, const void* from, size_t bytes) {
   const SideStream::On on(side_stream());
   expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "graph: constant");
   synchronize();
+}
+
+Branch::Branch(bool wanted) {
+  if (!wanted || !captured || !gpu().overlaps) return;
+  const BranchParts& parts = branch_parts();
+  parts.forks.record();
+  stream_ = &parts.stream;
+  run([&] { parts.forks.hold(); });
+}
+
+Branch::~Branch() {
+  if (!stream_) return;
+  try {
+    run([] { branch_parts().joins.record(); });
+    branch_parts().joins.hold();
+  } catch (const Error&) {
+  }  // the capture's end says that it fails
 }
 
 void upload(void* to, const void* from, size_t bytes) {

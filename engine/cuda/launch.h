@@ -3,19 +3,19 @@
 // How every kernel of this backend is written.
 //
 // - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, no <<<>>>.
-// - It begins with await_former(): a GPU of compute capability 9.0 brings it up while the kernel before it
-// ends.
+// - It begins with await_former(): a GPU of compute capability 9.0 brings it up while the one before it ends.
 // - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
-// - One stream, and no host synchronisation in an op. What an op reads of the host is passed by value; what
-//   changes from step to step stands in device memory (graph.h: random keys by DrawKey, tables of numbers
-//   such as the learning rate's by Table), so that every op can be captured into a graph and replayed. A
-//   check of numbers on the device (labels, indices) is left out while Graph::capturing().
+// - One stream, in a captured step also a Branch (side_stream.h), and no host synchronisation in an op. What
+//   an op reads of the host is passed by value; what changes from step to step stands in device memory
+//   (graph.h: random keys by DrawKey, tables of numbers such as the learning rate's by Table), so that every
+//   op can be captured into a graph and replayed. A check of numbers on the device (labels, indices) is left
+//   out while Graph::capturing().
 // - No floating-point atomics. Sums run in an order that the sizes alone fix: a thread's own part, then
 //   warp_sum and block_sum (reduce.h), then parts in scratch memory (Scratch), added in their order.
 // - Arithmetic and sums run in Wide<T>; the formulas are the TESSERA_HD functions of _kernels.h.
 // - No inline assembly outside engine/cuda (but for the rounding to bf16, engine/core/dtype.h), static
-//   __shared__ arrays of plain types, dynamic ones by shared_memory<T>():
-//   so a host compiler can run the kernels too, thread by thread, where there is no GPU (tests/emulator).
+//   __shared__ arrays of plain types, dynamic ones by shared_memory<T>(): so a host compiler can run the
+//   kernels too, thread by thread, where there is no GPU (tests/emulator).
 
 #include <algorithm>
 #include <cstdint>
@@ -69,7 +69,7 @@ void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &early;
-  config.numAttrs = gpu().overlaps_kernels ? 1 : 0;
+  config.numAttrs = begins_early() ? 1 : 0;
   expect(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...), "kernel");
 }
 

@@ -30,6 +30,8 @@ class SideStream {
   cudaStream_t stream_{};
 };
 
+bool on_side_stream();  // whether this thread is on one
+
 // A place in the work of a stream; before it is recorded there is nothing to wait for.
 class Event {
  public:
@@ -44,6 +46,27 @@ class Event {
 
  private:
   cudaEvent_t event_{};
+};
+
+// Two parts of an op's work that do not touch each other's: while one lives, what run() does and what is done
+// outside of it may run at the same time on the GPU, in a step that is captured; all is done before what
+// comes after. Elsewhere, or where it is not `wanted` or kernels may not overlap, it changes nothing. Memory
+// that the parts use must outlive it.
+class Branch {
+ public:
+  explicit Branch(bool wanted);
+  ~Branch();
+  Branch(const Branch&) = delete;
+  Branch& operator=(const Branch&) = delete;
+
+  template <class F> void run(const F& work) const {
+    if (!stream_) return work();
+    const SideStream::On on(*stream_);
+    work();
+  }
+
+ private:
+  const SideStream* stream_ = nullptr;
 };
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "engine/cuda/side_stream.h"
@@ -52,8 +53,9 @@ struct Device0 {
           ", 8.0 or newer is wanted (Ampere, 2020)", elsewhere);
     check_driver(cudaSetDevice(0));
     const char* overlap = std::getenv("TESSERA_OVERLAP");
-    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-           major >= 9 && kernels_wait() && !(overlap && std::string_view(overlap) == "0")};
+    const bool overlaps = !overlap || std::string_view(overlap) != "0";
+    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin), overlaps,
+           overlaps && major >= 9 && kernels_wait()};
     expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device");
   }
 };
@@ -66,6 +68,7 @@ const Device0& device0() {
 }
 
 thread_local cudaStream_t side = nullptr;  // that this thread is on
+thread_local bool apart[2] = {};           // whether the next kernel, of a side stream [1], begins apart
 
 }  // namespace
 
@@ -110,10 +113,17 @@ SideStream::~SideStream() {
 SideStream::On::On(const SideStream& on) : outer_(side) { side = on.stream_; }
 SideStream::On::~On() { side = outer_; }
 
+bool on_side_stream() { return side != nullptr; }
+
+bool begins_early() { return gpu().early && !std::exchange(apart[on_side_stream()], false); }
+
 Event::Event() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
 Event::~Event() { cudaEventDestroy(event_); }
 void Event::record() const { expect(cudaEventRecord(event_, stream()), "cuda"); }
-void Event::hold() const { expect(cudaStreamWaitEvent(stream(), event_, 0), "cuda"); }
+void Event::hold() const {
+  expect(cudaStreamWaitEvent(stream(), event_, 0), "cuda");
+  apart[on_side_stream()] = true;
+}
 void Event::wait() const { expect(cudaEventSynchronize(event_), "cuda"); }
 
 void synchronize() { expect(cudaStreamSynchronize(stream()), "cuda"); }

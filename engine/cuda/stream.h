@@ -16,11 +16,14 @@ cudaStream_t stream();
 struct Gpu {
   int multiprocessors;
   int shared_bytes;  // of dynamic shared memory that a block may ask for
-  // Whether a kernel may be brought up while the one before it ends: where the GPU can, this build has
-  // kernels that wait (await_former()), and TESSERA_OVERLAP is not 0.
-  bool overlaps_kernels;
+  bool overlaps;     // whether kernels may overlap: TESSERA_OVERLAP is not 0
+  bool early;        // whether one may be brought up while the one before it ends, see begins_early()
 };
 const Gpu& gpu();
+
+// Whether this thread's next kernel may be brought up while the one before it ends: where the GPU can do that
+// and its code of the kernels waits (await_former()); not where it follows on another stream's work.
+bool begins_early();
 
 // Whether the code that this GPU has of the kernels is of those that wait in await_former(): code that the
 // driver made of older PTX is not.

@@ -156,7 +156,7 @@ template <class T, class F> void with_depth(int64_t d, const F& f) {
 }
 
 // f(integral_constant<ChainTerms, terms>) with the terms that there are, or any: for what the papers' models
-// have together there are kernels of its own, but not of types that are for checks more than for speed.
+// have together there are kernels of their own, but not of types that are for checks more than for speed.
 template <class T, class F> void with_terms(const BatchTerms<T>& terms, const F& f) {
   const ChainTerms wanted = terms_of(terms);
   const auto pick = [&]<ChainTerms... known>(std::integer_sequence<ChainTerms, known...>) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// Attention of bf16 heads that one block holds whole: of at most 80 tokens and 32 numbers, with no terms but
+// Attention of bf16 heads that one block holds whole: of at most 80 tokens and 64 numbers, with no terms but
 // the scale and the diagonal's mask. It computes what the kernels for any size do (attention_cuda.cu,
-// attention_backward_queries_cuda.cu), in a quarter of their instructions: every size but the last block's is
-// the compiler's. A warp owns sixteen queries, and then sixteen keys.
+// attention_backward_queries_cuda.cu), in less than half of their instructions: every size but the last
+// block's is the compiler's. A warp owns sixteen queries, and then sixteen keys.
 
 #include "engine/ops/attention_fragments_cuda.h"
 #include "engine/ops/attention_scores_cuda.h"
@@ -23,25 +23,33 @@ template <int depth_, int blocks_> struct WholeHead {
   static constexpr int elements = rows * stride;           // of q, k, v or dy there
   static constexpr int score_stride = rows + 8;
   static constexpr int packs = depth / 8;  // of a row, 16 bytes each
-  // Blocks that a multiprocessor is to hold at a time.
-  static constexpr int forward_residents = 30 / tiles, backward_residents = 20 / tiles;
+  // Blocks that a multiprocessor is to hold at a time: by the registers of their warps.
+  static constexpr int forward_residents = (depth <= 32 ? 30 : 20) / tiles,
+                       backward_residents = (depth <= 32 ? 20 : 15) / tiles;
 };
 
 // f(WholeHead<depth, blocks>{}) for these heads. False for others.
 template <class F> bool with_whole(const AttentionOperands<bf16>& in, const F& f) {
-  constexpr int most_blocks = 10, most_depth = 32;
+  constexpr int most_blocks = 10, most_depth = 64;
   const bool whole = in.images > 0 && in.queries == in.keys && in.keys <= 8 * most_blocks &&
                      in.d <= most_depth && in.packed && terms_of(in.terms) == ChainTerms::plain;
   if (!whole) return false;
-  const int wanted = (in.keys + 7) / 8;
-  const auto pick = [&]<int... blocks>(std::integer_sequence<int, blocks...>) {
-    const auto on = [&]<int of>(std::integral_constant<int, of>) {
-      in.d <= 16 ? f(WholeHead<16, of>{}) : f(WholeHead<32, of>{});
-      return true;
-    };
-    return ((wanted == blocks + 1 && on(std::integral_constant<int, blocks + 1>{})) || ...);
+  const auto with_blocks = [&]<int blocks>(std::integral_constant<int, blocks>) {
+    if ((in.keys + 7) / 8 != blocks) return false;
+    if (in.d <= 16)
+      f(WholeHead<16, blocks>{});
+    else if (in.d <= 32)
+      f(WholeHead<32, blocks>{});
+    else if (in.d <= 48)
+      f(WholeHead<48, blocks>{});
+    else
+      f(WholeHead<64, blocks>{});
+    return true;
   };
-  return pick(std::make_integer_sequence<int, most_blocks>{});
+  return [&]<int... before>(std::integer_sequence<int, before...>) {
+    return (with_blocks(std::integral_constant<int, before + 1>{}) || ...);
+  }
+  (std::make_integer_sequence<int, most_blocks>{});
 }
 
 // Whether a row of such heads may be written by packs.
@@ -63,16 +71,14 @@ struct WholePlace {
   }
 };
 
-// Eight bf16 as they are moved: of bf16 itself, which has a constructor, the compiler moves each.
-using Bits = Pack<uint32_t, 4>;
-__device__ inline Bits load_bits(const bf16* from) { return *reinterpret_cast<const Bits*>(from); }
-__device__ inline void store_bits(bf16* to, const Bits& bits) { *reinterpret_cast<Bits*>(to) = bits; }
-
-// The packs of one of `threads` that share a head or sixteen rows of it: f(0 or 1, row, first number).
-template <class Head, class F> __device__ inline void each_pack(unsigned thread, int threads, const F& f) {
-  const int row = static_cast<int>(thread / Head::packs), column = static_cast<int>(thread % Head::packs) * 8;
+// The packs of one of `threads` that share a head or sixteen rows of it: f(0 or 1 or ..., row, first number).
+template <class Head, class F>
+__device__ inline void each_pack(unsigned thread, unsigned threads, const F& f) {
 #pragma unroll
-  for (int o = 0; o < Head::packs / 2; ++o) f(o, row + o * threads / Head::packs, column);
+  for (unsigned o = 0; o < Head::packs / 2; ++o) {
+    const unsigned p = thread + o * threads;
+    f(o, static_cast<int>(p / Head::packs), static_cast<int>(p % Head::packs * 8));
+  }
 }
 
 // Heads one after another in shared memory, rows and numbers beyond theirs 0. All packs of a thread are on
@@ -80,15 +86,18 @@ template <class Head, class F> __device__ inline void each_pack(unsigned thread,
 template <class Head, int count>
 __device__ inline void load_heads(const WholePlace& place, const TokenHeads<const bf16> (&from)[count],
                                   int tokens, int d, bf16* to) {
-  Bits held[count][Head::packs / 2] = {};
-  each_pack<Head>(threadIdx.x, Head::threads, [&](int o, int i, int j) {
+  using Pairs = Pack<uint32_t, 4>;  // which one instruction sets to 0
+  Pairs held[count][Head::packs / 2] = {};
+  each_pack<Head>(threadIdx.x, Head::threads, [&](unsigned o, int i, int j) {
     if (i >= tokens || j >= d) return;
 #pragma unroll
-    for (int c = 0; c < count; ++c) held[c][o] = load_bits(place.token(from[c], tokens, d, i) + j);
+    for (int c = 0; c < count; ++c)
+      held[c][o] = *reinterpret_cast<const Pairs*>(place.token(from[c], tokens, d, i) + j);
   });
-  each_pack<Head>(threadIdx.x, Head::threads, [&](int o, int i, int j) {
+  each_pack<Head>(threadIdx.x, Head::threads, [&](unsigned o, int i, int j) {
 #pragma unroll
-    for (int c = 0; c < count; ++c) store_bits(to + c * Head::elements + i * Head::stride + j, held[c][o]);
+    for (int c = 0; c < count; ++c)
+      *reinterpret_cast<Pairs*>(to + c * Head::elements + i * Head::stride + j) = held[c][o];
   });
 }
 
@@ -170,9 +179,9 @@ __device__ inline void store_rows(const WholePlace& place, const Fragments<float
     store_block(scaled, rows + 8 * m, Head::stride);
   }
   __syncwarp();
-  each_pack<Head>(threadIdx.x % warp, warp, [&](int, int i, int j) {
+  each_pack<Head>(threadIdx.x % warp, warp, [&](unsigned, int i, int j) {
     if (first + i < tokens && j < d)
-      store_bits(place.token(to, tokens, d, first + i) + j, load_bits(rows + i * Head::stride + j));
+      store_pack<8>(place.token(to, tokens, d, first + i) + j, load_pack<8>(rows + i * Head::stride + j));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "engine/core/memory.h"
 #include "engine/cuda/biased.h"
 #include "engine/cuda/reduce.h"
+#include "engine/cuda/side_stream.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_kernels.h"
 #include "engine/ops/rough_cuda.h"
@@ -81,29 +82,44 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
   }
 }
 
-// z = dy f'(z) (dz), and dbias where wanted, in one pass. Without a z dz is dy.
-template <class T>
-const T* slopes_and_bias(const LinearSize& size, Activation f, const T* dy, T* z, T* dbias, bool add_dbias) {
+// dbias by parts of the rows, or nothing where it is not wanted.
+template <class T> class BiasSums {
+ public:
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.out;
-  if (z && !dbias) ActivationKernels<Cuda>::backward(f, rows * width, z, dy, z, false);
-  if (dbias && width > 0) {
+
+  BiasSums(const LinearSize& size, T* dbias)
+      : size_(size),
+        dbias_(size.out > 0 ? dbias : nullptr),
+        count_(std::clamp<int64_t>(size.rows / least_rows, 1, most_parts)),
+        parts_(dbias_ ? count_ * size.out : 0) {}
+
+  // z = dy f'(z) (dz), and the parts, in one pass. Without a z dz is dy.
+  void make(Activation f, const T* dy, T* z) const {
+    const int64_t rows = size_.rows, width = size_.out;
+    if (z && !dbias_) ActivationKernels<Cuda>::backward(f, rows * width, z, dy, z, false);
+    if (!dbias_) return;
     constexpr int v = 8 / static_cast<int>(sizeof(T));
     const bool packed = width % v == 0 && aligned(dy, v) && (!z || aligned(z, v));
-    const int64_t cut = std::clamp<int64_t>(rows / least_rows, 1, most_parts);
-    const Scratch<W> parts(cut * width);
     const int64_t packs = width / (packed ? v : 1),
                   across = std::min<int64_t>((packs + warp - 1) / warp, 65535);
     with_activation(f, [&]<class F>(F) {
-      launch(
-          packed ? bend_and_sum<F, v, T> : bend_and_sum<F, 1, T>,
-          LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(cut)), dim3(warp, tile_rows)},
-          rows, width, (rows + cut - 1) / cut, dy, z, parts.data());
+      launch(packed ? bend_and_sum<F, v, T> : bend_and_sum<F, 1, T>,
+             LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(count_)),
+                        dim3(warp, tile_rows)},
+             rows, width, (rows + count_ - 1) / count_, dy, z, parts_.data());
     });
-    sum_parts(width, cut, parts.data(), W(1), dbias, add_dbias);
   }
-  return z ? z : dy;
-}
+
+  void add_up(bool add) const {
+    if (dbias_) sum_parts(size_.out, count_, parts_.data(), W(1), dbias_, add);
+  }
+
+ private:
+  LinearSize size_;
+  T* dbias_;
+  int64_t count_;
+  Scratch<W> parts_;
+};
 
 template <class T>
 void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, T* c, bool add) {
@@ -120,13 +136,21 @@ template <class T>
 void LinearKernels<Cuda>::backward(const LinearSize& size, Activation f, const T* dy, T* kept, const T* x,
                                    const T* weight, T* dx, bool add_dx, T* dweight, bool add_dweight,
                                    T* dbias, bool add_dbias) {
-  const T* dz = slopes_and_bias(size, f, dy, kept, dbias, add_dbias);
+  const T* dz = kept ? kept : dy;
+  const BiasSums<T> bias(size, dbias);
+  if (kept) bias.make(f, dy, kept);
+  // What comes next in the backward pass needs dx alone. One tensor may be several of the inputs.
+  const Branch beside(dx && (dweight || dbias) && dx != dweight && dx != dbias);
+  beside.run([&] {
+    if (!kept) bias.make(f, dy, kept);
+    bias.add_up(add_dbias);
+    if (dweight)
+      multiply_or_zero({true, false, size.out, size.in, size.rows, size.out, size.in, size.in}, dz, x,
+                       dweight, add_dweight);
+  });
   if (dx)
     multiply_or_zero({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight, dx,
                      add_dx);
-  if (dweight)
-    multiply_or_zero({true, false, size.out, size.in, size.rows, size.out, size.in, size.in}, dz, x, dweight,
-                     add_dweight);
 }
 
 TESSERA_FOR_FLOATS(LinearKernels<Cuda>::forward)

@@ -33,15 +33,50 @@ namespace emulator {
 
 // --- streams, which work at once, or are captured ---
 
+// What a capture holds: work of the stream that is captured, and of those that it forks, which a join ends.
+// One replay does a fork's work as it came, the next one only at its join: parts that touch each other show.
+struct Captured {
+  enum class Kind { work, fork, join };
+  struct Item {
+    Kind kind;
+    std::function<void()> work;
+  };
+  std::vector<Item> items;
+  std::vector<struct Stream*> forks;  // streams that are not joined
+  bool late = false;
+
+  void replay() {
+    std::vector<const Item*> waiting;
+    for (const Item& item : items) {
+      if (item.kind == Kind::join) {
+        for (const Item* held : waiting) held->work();
+        waiting.clear();
+      } else if (item.kind == Kind::fork && late) {
+        waiting.push_back(&item);
+      } else {
+        item.work();
+      }
+    }
+    late = !late;
+  }
+};
+
 using Work = std::function<void()>;
 struct Stream {
-  std::vector<Work>* captured = nullptr;
+  Captured* captured = nullptr;
+  bool forked = false;
   void take(Work work) {
     if (captured)
-      captured->push_back(std::move(work));
+      captured->items.push_back({forked ? Captured::Kind::fork : Captured::Kind::work, std::move(work)});
     else
       work();
   }
+};
+// Where an event was recorded last: when, and in which stream's capture.
+struct Event {
+  std::chrono::steady_clock::time_point time;
+  Stream* stream = nullptr;
+  Captured* captured = nullptr;
 };
 inline std::mutex launching;
 inline std::map<const void*, size_t> shared_limits;  // that were asked for, of kernels; else 48 KB
@@ -95,9 +130,9 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 using cudaStream_t = emulator::Stream*;
-using cudaEvent_t = std::chrono::steady_clock::time_point*;
-using cudaGraph_t = std::vector<emulator::Work>*;
-using cudaGraphExec_t = std::vector<emulator::Work>*;
+using cudaEvent_t = emulator::Event*;
+using cudaGraph_t = emulator::Captured*;
+using cudaGraphExec_t = emulator::Captured*;
 enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
@@ -142,19 +177,31 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = new emulator::Stream, cudaSuccess;
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return *event = new std::chrono::steady_clock::time_point, cudaSuccess;
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (!event->captured) return cudaSuccess;
+  auto& forks = event->captured->forks;
+  if (!stream->captured) {  // forks off the capture
+    stream->captured = event->captured;
+    stream->forked = true;
+    forks.push_back(stream);
+  } else if (event->stream != stream) {  // joins it
+    stream->captured->items.push_back({emulator::Captured::Kind::join, nullptr});
+    std::erase(forks, event->stream);
+    event->stream->captured = nullptr;
+    event->stream->forked = false;
+  }
+  return cudaSuccess;
 }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = new emulator::Event, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
-  return *milliseconds = std::chrono::duration<float, std::milli>(*to - *from).count(), cudaSuccess;
+  return *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count(), cudaSuccess;
 }
 inline cudaError_t cudaFreeHost(void* block) { return std::free(block), cudaSuccess; }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  return *event = std::chrono::steady_clock::now(), cudaSuccess;
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return *event = {std::chrono::steady_clock::now(), stream, stream->captured}, cudaSuccess;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
@@ -165,19 +212,21 @@ inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream
   return stream->take([=] { std::memset(to, value, bytes); }), cudaSuccess;
 }
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  return stream->captured = new std::vector<emulator::Work>, cudaSuccess;
+  return stream->captured = new emulator::Captured, cudaSuccess;
 }
 inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  return *graph = stream->captured, stream->captured = nullptr, cudaSuccess;
+  *graph = std::exchange(stream->captured, nullptr);
+  if ((*graph)->forks.empty()) return cudaSuccess;
+  for (emulator::Stream* fork : (*graph)->forks) *fork = {};
+  return delete *graph, *graph = nullptr, cudaErrorInvalidValue;
 }
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
-  return *ready = new std::vector<emulator::Work>(*graph), cudaSuccess;
+  return *ready = new emulator::Captured(*graph), cudaSuccess;
 }
 inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return delete graph, cudaSuccess; }
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
-  for (const emulator::Work& work : *graph) work();
-  return cudaSuccess;
+  return graph->replay(), cudaSuccess;
 }
 inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
   const std::lock_guard lock(emulator::launching);
