@@ -1,6 +1,6 @@
 // Attention's backward: two kernels that both make the scores again, one by rows of queries, one by rows of
 // keys, so that each sum has one owner and nothing is added in the order of arrival. Where one block holds
-// all scores of a head, the first does all.
+// all scores of a head, the first does all, or a kernel that is made for such heads (attention_whole_cuda.h).
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/attention_backward_cuda.h"

@@ -1,7 +1,8 @@
 #pragma once
 
-// What the two sides of attention's backward share: that of the queries (attention_backward_queries_cuda.cu)
-// and that of the keys (attention_backward_keys_cuda.cu).
+// What the kernels of attention's backward share: those by rows of queries
+// (attention_backward_queries_cuda.cu) and by rows of keys (attention_backward_keys_cuda.cu), and that of
+// whole heads (attention_whole_backward_cuda.cu).
 
 #include "engine/ops/attention_scores_cuda.h"
 
