@@ -23,9 +23,10 @@ template <int depth_, int blocks_> struct WholeHead {
   static constexpr int elements = rows * stride;           // of q, k, v or dy there
   static constexpr int score_stride = rows + 8;
   static constexpr int packs = depth / 8;  // of a row, 16 bytes each
-  // Blocks that a multiprocessor is to hold at a time: by the registers of their warps.
-  static constexpr int forward_residents = (depth <= 32 ? 30 : 20) / tiles,
-                       backward_residents = (depth <= 32 ? 20 : 15) / tiles;
+  // Blocks that a multiprocessor is to hold at a time: by the registers of their warps, and no more than 16,
+  // the most that some have.
+  static constexpr int forward_residents = std::min(16, (depth <= 32 ? 30 : 20) / tiles),
+                       backward_residents = std::min(16, (depth <= 32 ? 20 : 15) / tiles);
 };
 
 // f(WholeHead<depth, blocks>{}) for these heads. False for others.
