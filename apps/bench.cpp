@@ -50,12 +50,6 @@ ExitCode bench_gemm(bool json) {
 
 }  // namespace
 
-double Stopwatch::lap() {
-  const double passed = seconds();
-  start_ = Clock::now();
-  return passed;
-}
-
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

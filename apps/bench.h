@@ -24,12 +24,10 @@ void add_bench_gemm(CLI::App& bench);
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  // Seconds since the start or the last lap.
-  double lap();
 
  private:
   using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
+  const Clock::time_point start_ = Clock::now();
 };
 
 double median(std::vector<double> values);
