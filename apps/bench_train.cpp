@@ -112,8 +112,10 @@ Json describe(const Options& options, const std::string& model, const Json& conf
 class BenchedSteps {
  public:
   // Only a classifier's labels are smoothed.
-  BenchedSteps(const Options& options, Task task, Model& model, Optimizer& optimizer, bool graph)
-      : lr_(options.train.optimizer.lr),
+  BenchedSteps(const Options& options, const std::string& name, Task task, Model& model, Optimizer& optimizer,
+               bool graph)
+      : name_(name),
+        lr_(options.train.optimizer.lr),
         step_(model, optimizer,
               {options.train.micro_batch, options.train.clip,
                task == Task::classify ? options.train.smoothing : 0, graph, options.precision}),
@@ -132,10 +134,11 @@ class BenchedSteps {
   void finish(int left = 0) {
     for (; under_way_ > left; --under_way_)
       if (const StepResult result = step_.finish(); !result.note.empty())
-        fmt::print(stderr, "{}\n", result.note);
+        fmt::print(stderr, "{}: {}\n", name_, result.note);
   }
 
  private:
+  std::string name_;
   double lr_;
   TrainStep step_;
   StepBatch batch_;
@@ -151,13 +154,13 @@ Json measure_training(const Options& options, const std::string& name, const Jso
   const bool on_cpu = options.device == Device::cpu;
   Measured measured{};
   {
-    BenchedSteps steps(options, task_of(config), model, *optimizer, options.graph);
+    BenchedSteps steps(options, name, task_of(config), model, *optimizer, options.graph);
     measured = measure(options, [&] { steps.step(); });
     steps.finish();
   }
   Profile profile(options.device);
   if (on_cpu || options.profile) {
-    BenchedSteps launched(options, task_of(config), model, *optimizer, false);
+    BenchedSteps launched(options, name, task_of(config), model, *optimizer, false);
     if (!on_cpu) {  // the first allocates
       launched.step();
       launched.finish();

@@ -26,10 +26,10 @@ template <class Kernel> void dispatch_with_scratch(const Tensor& x, const char* 
   }
 }
 
-// Memory of a Cpu kernel's own, from the pool, for the length of a call.
-template <class W> class Workspace {
+// Memory of a kernel's own, from the pool, for the length of a call.
+template <class W, Device device = Device::cpu> class Workspace {
  public:
-  explicit Workspace(int64_t elements) : memory_(Device::cpu, static_cast<size_t>(elements) * sizeof(W)) {}
+  explicit Workspace(int64_t elements) : memory_(device, static_cast<size_t>(elements) * sizeof(W)) {}
   W* data() const { return static_cast<W*>(memory_.data()); }
 
  private:

@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "engine/core/dtype.h"
-#include "engine/core/storage.h"
+#include "engine/core/scratch.h"
 #include "engine/cuda/graph.h"
 #include "engine/cuda/stream.h"
 
@@ -109,14 +109,7 @@ template <class T> inline bool aligned(const T* pointer, int v) {
 }
 
 // Memory of a kernel's own: it goes back to the pool when the op returns, and the stream keeps the order.
-template <class T> class Scratch {
- public:
-  explicit Scratch(int64_t elements) : storage_(Device::cuda, static_cast<size_t>(elements) * sizeof(T)) {}
-  T* data() const { return static_cast<T*>(storage_.data()); }
-
- private:
-  Storage storage_;
-};
+template <class T> using Scratch = Workspace<T, Device::cuda>;
 
 // --- maps: y[i] = f(i, x1[i], x2[i], ...) ---
 

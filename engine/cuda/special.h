@@ -1,6 +1,7 @@
 #pragma once
 
-// The special function unit: right to about 22 bits, and where results are below 2^-126 they are 0.
+// The special function unit: right to about 22 bits, and where results are below 2^-126 they are 0. A double,
+// which it does not know, is computed in full.
 
 #include <cuda_runtime.h>
 

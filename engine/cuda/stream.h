@@ -22,7 +22,8 @@ struct Gpu {
 const Gpu& gpu();
 
 // Whether this thread's next kernel may be brought up while the one before it ends: where the GPU can do that
-// and its code of the kernels waits (await_former()); not where it follows on another stream's work.
+// and its code of the kernels waits (await_former()); not where it follows on another stream's work. To be
+// asked once a kernel.
 bool begins_early();
 
 // Whether the code that this GPU has of the kernels is of those that wait in await_former(): code that the

@@ -116,6 +116,11 @@ struct RowBlocks {
   int rows() const { return warps * warp_rows; }
 };
 
+// Whether every row begins where packs do; also of no rows.
+template <class T> bool in_packs(const TokenHeads<T>& x) {
+  return x.stride % pack_of<T> == 0 && aligned(x.data, pack_of<T>);
+}
+
 // What every kernel is given.
 template <class T> struct AttentionOperands {
   int64_t images;
@@ -136,9 +141,7 @@ template <class T> struct AttentionOperands {
         v(its_v),
         dy{its_dy, s.heads * s.head_dim},
         terms(its_terms) {
-    constexpr int v_ = pack_of<T>;
-    const auto whole = [](const TokenHeads<const T>& x) { return x.stride % v_ == 0 && aligned(x.data, v_); };
-    packed = d % v_ == 0 && whole(q) && whole(k) && whole(v) && whole(dy);
+    packed = d % pack_of<T> == 0 && in_packs(q) && in_packs(k) && in_packs(v) && in_packs(dy);
   }
 };
 

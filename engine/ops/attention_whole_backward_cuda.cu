@@ -24,17 +24,6 @@ template <class Head> struct WholeRoom {
         ds(p + scores) {}
 };
 
-// A tile of scores as a factor of sixteen columns, which is kept in shared memory too.
-__device__ inline void pack_tile(const Fragments<float, 2>& s, bf16* to, int stride, uint32_t (&rows)[4]) {
-  const int lane = own_lane();
-#pragma unroll
-  for (int part = 0; part < 4; ++part) {  // block part / 2, half part % 2
-    rows[part] = pack_pair(s[part / 2][part % 2 * 2], s[part / 2][part % 2 * 2 + 1]);
-    bf16* const place = to + fragment_row(lane, part % 2 * 2) * stride + part / 2 * 8;
-    *reinterpret_cast<uint32_t*>(place + fragment_column(lane, 0)) = rows[part];
-  }
-}
-
 // The rows of a warp's queries.
 template <class Head> struct WholeQueries {
   const WholeRoom<Head>& room;
@@ -82,10 +71,9 @@ template <class Head> struct WholeQueries {
           p[tile][n][e] *= share[e / 2];
           ds[n][e] = p[tile][n][e] * (ds[n][e] - mean[e / 2]);
         }
-      uint32_t rows[4];
-      pack_tile(p[tile], room.p + at, Head::score_stride, rows);
-      pack_tile(ds, room.ds + at, Head::score_stride, rows);
-      multiply_right<Head::depth>(rows, room.k + column * Head::stride, dq);
+      store_tile(p[tile], 2, room.p + at, Head::score_stride);
+      store_tile(ds, 2, room.ds + at, Head::score_stride);
+      multiply_fragments<Head::depth, bf16, 2>(ds, room.k + column * Head::stride, 2, dq);
     }
   }
 };
@@ -139,7 +127,7 @@ __global__ void __launch_bounds__(Head::threads, Head::backward_residents)
 
 bool backward_whole(const AttentionOperands<bf16>& operands, const float* lse,
                     const AttentionGradients<bf16>& to) {
-  if (!by_packs(to.dq) || !by_packs(to.dk) || !by_packs(to.dv)) return false;
+  if (!in_packs(to.dq) || !in_packs(to.dk) || !in_packs(to.dv)) return false;
   return with_whole(operands, [&]<class Head>(Head) {
     const int64_t heads = operands.images * operands.heads;
     const Scratch<float> scale(to.dscale.data ? heads : 0);

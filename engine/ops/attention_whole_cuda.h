@@ -53,9 +53,6 @@ template <class F> bool with_whole(const AttentionOperands<bf16>& in, const F& f
   (std::make_integer_sequence<int, most_blocks>{});
 }
 
-// Whether a row of such heads may be written by packs.
-inline bool by_packs(const TokenHeads<bf16>& to) { return to.stride % 8 == 0 && aligned(to.data, 8); }
-
 // Which head of which image is a block's.
 struct WholePlace {
   uint32_t image;

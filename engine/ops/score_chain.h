@@ -11,7 +11,7 @@ namespace tessera {
 template <class W> struct ChainShares { W ds, scale, prior, bias, gate; };
 
 // Terms besides the scale and the diagonal's mask, as a set: those that a chain has, or any of them, each
-// looked for at every score, which takes three times the instructions of a chain that knows.
+// looked for at every score, which takes up to three times the instructions of a chain that knows.
 enum class ChainTerms : uint8_t {
   plain = 0,
   prior = 1,

@@ -24,7 +24,7 @@ struct AllTerms {
     return random_tensor_away_from_zero(shape, seed).values();
   }
 
-  ScoreChain<double> chain() const {
+  BatchTerms<double> batch() const {
     BatchTerms<double> terms;
     terms.learned_scale = scale.data();
     terms.prior = prior.data();
@@ -37,8 +37,10 @@ struct AllTerms {
     terms.mask = mask.data();
     terms.masks = 2;
     terms.mask_diagonal = mask_diagonal;
-    return {terms, image, head, n, gate.data()};
+    return terms;
   }
+
+  ScoreChain<double> chain() const { return {batch(), image, head, n, gate.data()}; }
 };
 
 double score(const ScoreChain<double>& chain, double raw, At at) {
@@ -66,7 +68,44 @@ double slope(const AllTerms& terms, double& x, double& raw, At at) {
   return (above - below) / (2 * h);
 }
 
+// A chain that knows its terms does what one does that looks for them.
+template <ChainTerms terms> void check_known(const AllTerms& t) {
+  BatchTerms<double> batch = t.batch();
+  if (!may_have(terms, ChainTerms::prior)) batch.prior = nullptr;
+  if (!may_have(terms, ChainTerms::bias)) batch.bias = nullptr;
+  if (!may_have(terms, ChainTerms::fixed_decay)) batch.slopes = nullptr;
+  if (!may_have(terms, ChainTerms::content_decay)) batch.gates = nullptr;
+  if (!may_have(terms, ChainTerms::mask)) batch.mask = nullptr;
+  CHECK(terms_of(batch) == terms);
+  const ScoreChain<double> any(batch, image, head, n, t.gate.data());
+  const ScoreChain<double, terms> known(batch, image, head, n, t.gate.data());
+  const At at[1] = {{1, 2, n}};
+  const double raw[1] = {0.3};
+  double s[1] = {raw[0]};
+  known.forward(s, at);
+  CHECK(s[0] == score(any, raw[0], at[0]));
+  ChainShares<double> to[1] = {{1, 0, 0, 0, 0}};
+  known.backward(raw, at, to);
+  const ChainShares<double> wanted = shares(any, 1, raw[0], at[0]);
+  CHECK(to[0].ds == wanted.ds);
+  CHECK(to[0].scale == wanted.scale);
+  CHECK(to[0].prior == wanted.prior);
+  CHECK(to[0].bias == wanted.bias);
+  CHECK(to[0].gate == wanted.gate);
+}
+
 }  // namespace
+
+TEST_CASE("score chain: one that knows its terms is as one that looks for them") {
+  const AllTerms t;
+  check_known<ChainTerms::plain>(t);
+  check_known<ChainTerms::prior>(t);
+  check_known<ChainTerms::bias>(t);
+  check_known<ChainTerms::bias_and_mask>(t);
+  check_known<ChainTerms::fixed_decay>(t);
+  check_known<ChainTerms::content_decay>(t);
+  check_known<ChainTerms::mask>(t);
+}
 
 TEST_CASE("score chain: the terms act in their order") {
   const AllTerms t;

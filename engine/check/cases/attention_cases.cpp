@@ -136,6 +136,7 @@ void add_fused_cases(OpCases& cases) {
        .prefix = 1,
        .use_distance = false},
       {.variant = "windows", .images = 4, .tokens = 5, .windows = 2},
+      {.variant = "biased windows", .images = 4, .tokens = 5, .head_dim = 8, .bias = true, .windows = 2},
       // Swin's -100 and LSA's diagonal: exp of all that the first token, or the last one, sees is 0 in f32.
       {.variant = "a token alone in its window",
        .images = 3,
