@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <array>
+
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
-#include "engine/core/storage.h"
+#include "engine/core/scratch.h"
+#include "engine/ops/each.h"
 #include "engine/ops/gemm.h"
 #include "engine/ops/matmul_kernels.h"
+#include "engine/ops/panel_gemm.h"
 
 namespace tessera {
 
@@ -10,17 +15,54 @@ namespace {
 
 constexpr int64_t large = 1 << 26;  // MACs from which one product alone keeps all threads busy
 constexpr int64_t small = 1 << 18;  // MACs that are worth a task
+// Of a factor that is not packed: rows that would not pay for it, or numbers that the first cache holds.
+constexpr int64_t few_rows = 16, few_numbers = 1 << 12;
 
-template <class T>
-using Gemm = void(bool, bool, int64_t, int64_t, int64_t, Wide<T>, const T*, int64_t, const T*, int64_t,
-                  Wide<T>, T*, int64_t);
+constexpr int of_a = 0, of_c = 1, of_panels = 2;  // a thread's scratch
 
-template <class T>
-void multiply_one(Gemm<T>* gemm_of, const Products& p, int64_t i, const T* a, const T* b, Wide<T> beta,
-                  T* c) {
-  gemm_of(p.transpose_a, p.transpose_b, p.m, p.n, p.k, Wide<T>(1), a + i * p.a_step,
-          p.transpose_a ? p.m : p.k, b + i * p.b_step, p.transpose_b ? p.k : p.n, beta, c + i * p.c_step,
-          p.n);
+// The rows [k, n] of b as panel_gemm() takes them, [k, width] each.
+template <class T> const Wide<T>* packed(const Products& p, const T* b) {
+  using W = Wide<T>;
+  W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(p.k, p.n));
+  const Strided<T> right{b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
+  for (int64_t j = 0; j < p.n; j += panel_width<W>) pack_panel<T>(p.k, p.n, right, j, panels + j * p.k);
+  return panels;
+}
+
+// c [m, n] = or += op(a) op(b) in the calling thread, by linear's kernel: BLAS packs both factors for every
+// call, and knows newer processors only where it is new itself.
+template <class W>
+void multiply_here(const Products& p, const W* a, const W* panels, const W* b, bool add, W* c) {
+  const Strided<W> left{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
+  if (panels) return panel_gemm<W>(p.m, p.n, p.k, left, panels, {add ? c : nullptr, p.n}, {c, p.n});
+  constexpr int64_t width = detail::most_vectors * lanes<W>;
+  static constexpr std::array<W, width> zeros{};
+  for (int64_t j = 0; j < p.n; j += width) {
+    const Rows<W> to{c + j, p.n};
+    small_gemm<W>(p.m, std::min(width, p.n - j), p.k, left, {b + j, p.n},
+                  add ? Rows<const W>(to) : Rows<const W>{zeros.data(), 0}, to);
+  }
+}
+
+template <class T> void multiply_one(const Products& p, const T* a, const T* b, bool add, T* c) {
+  using W = Wide<T>;
+  const bool as_it_lies =
+      !p.transpose_b && p.n % lanes<W> == 0 && (p.m < few_rows || p.k * p.n <= few_numbers);
+  if constexpr (std::is_same_v<T, W>) {
+    multiply_here<W>(p, a, as_it_lies ? nullptr : packed(p, b), b, add, c);
+  } else {
+    W* const product = thread_scratch<W, of_c>(p.m * p.n);
+    multiply_here<W>(p, wide_copy<of_a>(a, p.m * p.k), packed(p, b), nullptr, false, product);
+    write_each(0, p.m * p.n, c, add, [=](int64_t i) { return product[i]; });
+  }
+}
+
+// One after another on all threads; where they share c, added up.
+template <class T> void multiply_large(const Products& p, const T* a, const T* b, T* c, bool add) {
+  for (int64_t i = 0; i < p.count; ++i)
+    parallel_gemm<T>(p.transpose_a, p.transpose_b, p.m, p.n, p.k, Wide<T>(1), a + i * p.a_step,
+                     p.transpose_a ? p.m : p.k, b + i * p.b_step, p.transpose_b ? p.k : p.n,
+                     Wide<T>(add || (p.c_step == 0 && i > 0) ? 1 : 0), c + i * p.c_step, p.n);
 }
 
 }  // namespace
@@ -30,16 +72,11 @@ template <class T>
 void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T* b, T* c, bool add) {
   const Products p = joined(products);
   const int64_t macs = p.m * p.n * p.k;
-  const bool sums = p.c_step == 0;
-  if (p.count == 1 || sums || macs >= large) {
-    for (int64_t i = 0; i < p.count; ++i)
-      multiply_one<T>(parallel_gemm<T>, p, i, a, b, Wide<T>(add || (sums && i > 0) ? 1 : 0), c);
-    return;
-  }
+  if (p.count == 1 || p.c_step == 0 || macs >= large) return multiply_large(p, a, b, c, add);
   parallel_for(p.count, std::max<int64_t>(1, small / std::max<int64_t>(macs, 1)),
                [=](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i)
-                   multiply_one<T>(gemm<T, T>, p, i, a, b, Wide<T>(add ? 1 : 0), c);
+                   multiply_one(p, a + i * p.a_step, b + i * p.b_step, add, c + i * p.c_step);
                });
 }
 

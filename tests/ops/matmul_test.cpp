@@ -8,8 +8,11 @@
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
+#include "engine/core/dispatch.h"
 #include "engine/core/error.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/gemm.h"
+#include "engine/ops/matmul_kernels.h"
 
 using namespace tessera;
 
@@ -105,7 +108,42 @@ template <class T> void check_gemm(int64_t m, int64_t n, int64_t k, double toler
     }
 }
 
+// The middle one of three products by the kernel of batches, written over NaNs and added to numbers.
+template <class T> void check_batch(int64_t m, int64_t n, int64_t k, double tolerance) {
+  for (const bool trans_a : {false, true})
+    for (const bool trans_b : {false, true}) {
+      const Tensor a = random_tensor({3, m, k}, 1).to(dtype_of<T>),
+                   b = random_tensor({3, k, n}, 2).to(dtype_of<T>),
+                   before = random_tensor({3, m, n}, 3).to(dtype_of<T>);
+      const Tensor twice = scale(a, 2);
+      const auto middle = [](const Tensor& x) { return x.rows(1, 1).reshape({x.dim(1), x.dim(2)}); };
+      for (const bool add : {false, true}) {
+        const Tensor c = before.clone(), start = middle(before).clone();
+        if (!add) c.fill(std::nan("")), start.fill(0);
+        MatmulKernels<Cpu>::multiply<T>({3, m, n, k, trans_a, trans_b, m * k, k * n, m * n}, twice.data<T>(),
+                                        b.data<T>(), c.data<T>(), add);
+        const Tensor expected = Tensor::from(
+            by_hand<T>(trans_a, trans_b, m, n, k, middle(a), middle(b), start), {m, n}, DType::f64);
+        CAPTURE(name(dtype_of<T>));
+        CAPTURE(m);
+        CAPTURE(trans_a);
+        CAPTURE(trans_b);
+        CAPTURE(add);
+        CHECK(relative_error(middle(c).to(DType::f64), expected) < tolerance);
+      }
+    }
+}
+
 }  // namespace
+
+TEST_CASE("a batch of products: factors that are packed, that are not, whole vectors and a rest") {
+  for (const auto [m, n, k] :
+       {std::array<int64_t, 3>{4, 192, 5}, {64, 48, 64}, {20, 80, 70}, {65, 65, 16}, {1, 1, 1}}) {
+    check_batch<float>(m, n, k, 1e-5);
+    check_batch<double>(m, n, k, 1e-13);
+    check_batch<bf16>(m, n, k, 0.01);
+  }
+}
 
 TEST_CASE("gemm, parallel_gemm: every transposition, cut along each side") {
   for (const auto [m, n, k] :
