@@ -57,6 +57,7 @@ class PinnedBuffers {
       used_ = std::min(size, (used_ + part + 63) / 64 * 64);
       to += part, from += part, bytes -= part;
     }
+    begin_apart();
   }
 
  private:
@@ -86,6 +87,7 @@ class Capture {
     check(captured == nullptr, "graph: a capture within a capture");
     expect(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "graph");
     captured = graph;
+    begin_apart();
     blocks_.begin();
   }
   ~Capture() {
@@ -146,6 +148,7 @@ void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& ref
   check(next_table_ == tables_.size(), "graph: ", next_table_, " of ", tables_.size(),
         " tables were refreshed");
   expect(cudaGraphLaunch(graph_, stream()), "graph");
+  begin_apart();
 }
 
 std::unique_ptr<Replay> record_on_cuda(const std::function<void()>& work) {

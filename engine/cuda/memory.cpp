@@ -24,17 +24,22 @@ template <> void Memory<Cuda>::release(void* block, size_t) { expect(cudaFree(bl
 
 template <> void Memory<Cuda>::zero(void* to, size_t bytes) {
   const cudaStream_t on = stream();  // makes the device ready, even for no bytes
-  if (bytes > 0) expect(cudaMemsetAsync(to, 0, bytes, on), "zero");
+  if (bytes == 0) return;
+  expect(cudaMemsetAsync(to, 0, bytes, on), "zero");
+  begin_apart();
 }
 
 template <> void Memory<Cuda>::copy(void* to, const void* from, size_t bytes) {
-  if (bytes > 0) expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
+  if (bytes == 0) return;
+  expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
+  begin_apart();
 }
 
 template <> void Memory<Cuda>::to_host(void* to, const void* from, size_t bytes) {
   check(!Graph::capturing(), "graph: a step that reads numbers back to the host cannot be captured; use ",
         "--no-graph");
   expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()), "copy to the host");
+  begin_apart();
   synchronize();
 }
 

@@ -34,6 +34,7 @@ class PinnedReadBack final : public ReadBack {
                              cudaMemcpyDeviceToHost, stream()),
              "read back");
     expect(cudaEventRecord(arrived_, stream()), "read back");
+    begin_apart();
   }
 
   std::vector<Tensor> finish() override {

@@ -116,13 +116,14 @@ SideStream::On::~On() { side = outer_; }
 bool on_side_stream() { return side != nullptr; }
 
 bool begins_early() { return gpu().early && !std::exchange(apart[on_side_stream()], false); }
+void begin_apart() { apart[on_side_stream()] = true; }
 
 Event::Event() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
 Event::~Event() { cudaEventDestroy(event_); }
 void Event::record() const { expect(cudaEventRecord(event_, stream()), "cuda"); }
 void Event::hold() const {
   expect(cudaStreamWaitEvent(stream(), event_, 0), "cuda");
-  apart[on_side_stream()] = true;
+  begin_apart();
 }
 void Event::wait() const { expect(cudaEventSynchronize(event_), "cuda"); }
 

@@ -22,9 +22,12 @@ struct Gpu {
 const Gpu& gpu();
 
 // Whether this thread's next kernel may be brought up while the one before it ends: where the GPU can do that
-// and its code of the kernels waits (await_former()); not where it follows on another stream's work. To be
-// asked once a kernel.
+// and its code of the kernels waits (await_former()); not after begin_apart(). To be asked once a kernel.
 bool begins_early();
+
+// This thread's next kernel follows on what is no kernel of its stream: another stream's work, or a copy,
+// beside which a graph has no such edge.
+void begin_apart();
 
 // Whether the code that this GPU has of the kernels is of those that wait in await_former(): code that the
 // driver made of older PTX is not.

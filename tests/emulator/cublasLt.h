@@ -158,7 +158,7 @@ inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t oper
   const double be = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   const bool bias = op.epilogue == CUBLASLT_EPILOGUE_BIAS || op.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
   const bool gelu = op.epilogue == CUBLASLT_EPILOGUE_GELU || op.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
-  stream->take([=] {
+  const auto multiply = [=] {
     for (int64_t n = 0; n < lc.count; ++n)
       for (int64_t j = 0; j < lc.columns; ++j)
         for (int64_t i = 0; i < lc.rows; ++i) {
@@ -172,6 +172,7 @@ inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t oper
           if (gelu) sum *= 1 / (1 + std::exp(-1.5957691216057308 * (sum + 0.044715 * sum * sum * sum)));
           write(d, lc.type, at, sum);
         }
-  });
+  };
+  stream->take(multiply, true);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -65,7 +65,9 @@ using Work = std::function<void()>;
 struct Stream {
   Captured* captured = nullptr;
   bool forked = false;
-  void take(Work work) {
+  bool follows = true;  // whether a kernel may begin early here: what came last is a kernel of this stream
+  void take(Work work, bool is_kernel) {
+    follows = is_kernel;
     if (captured)
       captured->items.push_back({forked ? Captured::Kind::fork : Captured::Kind::work, std::move(work)});
     else
@@ -178,6 +180,7 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  stream->follows = false;
   if (!event->captured) return cudaSuccess;
   auto& forks = event->captured->forks;
   if (!stream->captured) {  // forks off the capture
@@ -206,12 +209,13 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                                    cudaStream_t stream) {
-  return stream->take([=] { std::memmove(to, from, bytes); }), cudaSuccess;
+  return stream->take([=] { std::memmove(to, from, bytes); }, false), cudaSuccess;
 }
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  return stream->take([=] { std::memset(to, value, bytes); }), cudaSuccess;
+  return stream->take([=] { std::memset(to, value, bytes); }, false), cudaSuccess;
 }
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  stream->follows = false;
   return stream->captured = new emulator::Captured, cudaSuccess;
 }
 inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -225,7 +229,8 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t grap
 }
 inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return delete graph, cudaSuccess; }
-inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  stream->follows = false;
   return graph->replay(), cudaSuccess;
 }
 inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
@@ -248,7 +253,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       return cudaErrorInvalidValue;
   }
   const bool waits = grid.numAttrs > 0 && grid.attrs->val.programmaticStreamSerializationAllowed != 0;
-  config->stream->take([=] {
+  if (waits && !config->stream->follows) {
+    std::fputs("emulator: a kernel is to begin early, but what comes before it is no kernel\n", stderr);
+    std::abort();
+  }
+  const auto run = [=] {
     const std::lock_guard lock(emulator::launching);
     if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes)) {
       std::fputs("emulator: a kernel in a graph may have less shared memory than when it was captured\n",
@@ -264,6 +273,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
           blockIdx = {x, y, z};
           emulator::run_block(grid.blockDim, grid.dynamicSmemBytes, body, (x + y + z) % 2 == 1, waits);
         }
-  });
-  return cudaSuccess;
+  };
+  return config->stream->take(run, true), cudaSuccess;
 }
