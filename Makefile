@@ -4,7 +4,7 @@ BUILD   ?= build
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 KILLS   ?= 1000
-WERROR  ?= OFF
+WERROR  ?=
 MINUTES ?= 10
 SHELL   := /bin/bash
 
@@ -13,7 +13,7 @@ PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nloh
            libarchive-dev libcurl4-openssl-dev libbenchmark-dev
 LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-CONFIGURE = cmake -G Ninja -S . -DTESSERA_WERROR=$(WERROR) $(LAUNCHER) $(CMAKE_ARGS)
+CONFIGURE = cmake -G Ninja -S . $(WERROR:%=-DTESSERA_WERROR=%) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
 EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_apps)  # the last takes hours there
 CTEST    = ctest --output-on-failure -j $(JOBS)
