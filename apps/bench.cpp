@@ -195,6 +195,7 @@ void add_bench(CLI::App& app) {
   add_bench_train(command);
   add_bench_infer(command);
   add_bench_loader(command);
+  add_bench_run(command);
   add_bench_gemm(command);
 }
 

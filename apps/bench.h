@@ -19,6 +19,7 @@ namespace tessera {
 void add_bench_train(CLI::App& bench);
 void add_bench_infer(CLI::App& bench);
 void add_bench_loader(CLI::App& bench);
+void add_bench_run(CLI::App& bench);
 void add_bench_gemm(CLI::App& bench);
 
 class Stopwatch {

@@ -46,10 +46,7 @@ ExitCode bench_infer(const ModelBench& bench) {
                  {"gemm_peak_gflops", measured.gemm_peak_gflops},
                  {"share_of_peak", gflops / measured.gemm_peak_gflops},
                  {"peak_memory_bytes", peak_memory_bytes(bench.device)}};
-  if (bench.json)
-    print_json(row);
-  else
-    print_record(columns, row);
+  print_record(columns, row, bench.json);
   return ExitCode::done;
 }
 

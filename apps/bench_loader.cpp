@@ -93,10 +93,7 @@ ExitCode bench_loader(const Options& options) {
       {"images_per_second", rate},
       {"images_per_second_per_core", rate / threads()},
       {"peak_memory_bytes", peak_memory_bytes(options.device)}};
-  if (options.json)
-    print_json(row);
-  else
-    print_record(columns, row);
+  print_record(columns, row, options.json);
   return ExitCode::done;
 }
 

@@ -247,6 +247,10 @@ Json to_json(const TrainConfig& c) {
           {"seed", c.seed}};
 }
 
+std::string model_name(const TrainConfig& config) {
+  return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
+}
+
 Dataset open_data(const DataConfig& config, Task task) {
   DatasetOptions options;
   options.image_size = static_cast<int>(config.image_size);

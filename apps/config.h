@@ -106,6 +106,9 @@ Json to_json(const TrainConfig& config);
 DataConfig read_data_config(Fields fields);
 Json to_json(const DataConfig& config);
 
+// The model's preset, or its architecture.
+std::string model_name(const TrainConfig& config);
+
 // Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are
 // scaled to [-1, 1], the range that sampling keeps to. Fails where only one of model and data set is about
 // pixels' classes.

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "engine/core/error.h"
@@ -112,9 +114,32 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
-CLI::Validator positive() { return CLI::PositiveNumber.description(""); }
+namespace {
 
-CLI::Validator non_negative() { return CLI::NonNegativeNumber.description(""); }
+// A finite number that is `good`. CLI11's own ranges are told to their last digit, the 309th.
+CLI::Validator number_that(bool (*good)(double), const std::string& what) {
+  const auto reason = [=](const std::string& text) -> std::string {
+    size_t used = 0;
+    double number = std::nan("");
+    try {
+      number = std::stod(text, &used);
+    } catch (const std::exception&) {  // no number, or none that a double holds
+    }
+    if (used == text.size() && std::isfinite(number) && good(number)) return "";
+    return text + " is not " + what;
+  };
+  return {reason, ""};
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return number_that([](double x) { return x > 0; }, "a number above 0");
+}
+
+CLI::Validator non_negative() {
+  return number_that([](double x) { return x >= 0; }, "a number of 0 or more");
+}
 
 void on_run(CLI::App& command, std::function<ExitCode()> run) {
   command.callback([run = std::move(run)] {

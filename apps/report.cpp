@@ -116,6 +116,11 @@ void print_record(std::span<const Column> columns, const Json& row) {
     print_line(padded(column.title, width, true) + "  " + cell(column, row));
 }
 
+void print_record(std::span<const Column> columns, const Json& row, bool json) {
+  if (json) return print_json(row);
+  print_record(columns, row);
+}
+
 void print_json(const Json& value) {
   fmt::print("{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
 }

@@ -35,6 +35,8 @@ void print_table(std::span<const Column> columns, const Json& rows);
 
 // Prints a title a line with its value, for one object.
 void print_record(std::span<const Column> columns, const Json& row);
+// Either way.
+void print_record(std::span<const Column> columns, const Json& row, bool json);
 
 // Prints JSON to stdout.
 void print_json(const Json& value);

@@ -13,7 +13,6 @@
 #include "apps/session.h"
 #include "apps/subcommands.h"
 #include "apps/train_options.h"
-#include "data/registry.h"
 #include "engine/core/parallel.h"
 
 namespace tessera {
@@ -28,13 +27,6 @@ const std::vector<std::string> run_options{
     "--lr",         "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head",
     "--tensorboard"};
 
-void check_dataset_is_named(const TrainConfig& config) {
-  std::string known;
-  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
-  check(!config.data.name.empty(), "train: what on? Give --dataset NAME (", known,
-        ") or --recipe NAME (demo, or one of --list-recipes)");
-}
-
 ExitCode list() {
   fmt::print("{}", list_of_recipes());
   return ExitCode::done;
@@ -44,10 +36,6 @@ ExitCode print_config(const TrainOptions& options) {
   check(!options.given("--resume"), "train: --print-config is for a new run; RUN/config.json is a run's");
   print_json(to_json(train_config_of(options)));
   return ExitCode::done;
-}
-
-std::string model_name(const TrainConfig& config) {
-  return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
 }
 
 std::string base_name(const TrainOptions& options, const TrainConfig& config) {

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// The command line of tessera train.
+// The command line of tessera train, and of what measures a run.
 struct TrainOptions {
   CLI::App* command = nullptr;
   std::string recipe, dataset, data, model, init, out, resume;
@@ -22,13 +22,24 @@ struct TrainOptions {
   bool find_lr = false, json = false;
   Computing computing;
 
-  bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
+  // Not where the command has no such option.
+  bool given(const std::string& option) const {
+    const CLI::Option* const one = command->get_option_no_throw(option);
+    return one != nullptr && one->count() > 0;
+  }
 };
 
-// Declares them on `command`; both must live until it has run.
+// Declares them on `command`; both must live until it has run. The first: what the config of a run is made
+// of. The second: what computes it.
+void add_config_options(CLI::App& command, TrainOptions& options);
+void add_computing_options(CLI::App& command, Computing& computing);
+// All of them.
 void add_train_options(CLI::App& command, TrainOptions& options);
 
 // The config of a new run: the recipe's, if there is one, with what the other options change.
 TrainConfig train_config_of(const TrainOptions& options);
+
+// Fails, naming the known ones, where it says no data set.
+void check_dataset_is_named(const TrainConfig& config);
 
 }  // namespace tessera

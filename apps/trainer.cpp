@@ -154,12 +154,11 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
 bool Trainer::train_epoch(RunFolder& folder) {
   train_.start(at_.epoch, at_.step);
   epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
-  const auto most_left = static_cast<size_t>(step_.most_under_way() - 1);
   for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
-    if (stopping()) return finish_steps(folder, 0), false;
+    if (stopping()) return finish_steps(&folder, 0), false;
     start_step(*train_.next());
     const bool last = steps_begun() == steps, save = !last && save_is_due();
-    finish_steps(folder, last || save ? 0 : most_left);
+    finish_steps(&folder, last || save ? 0 : most_left());
     if (at_.step > 0) show(last);
     if (save) save_state(folder);
   }
@@ -180,7 +179,7 @@ void Trainer::start_step(const Batch& batch) {
   ++session_steps_;
 }
 
-void Trainer::finish_steps(RunFolder& folder, size_t left) {
+void Trainer::finish_steps(RunFolder* folder, size_t left) {
   while (under_way_.size() > left) {
     const Begun begun = std::move(under_way_.front());
     under_way_.pop_front();
@@ -189,7 +188,7 @@ void Trainer::finish_steps(RunFolder& folder, size_t left) {
     at_.add(result, images, begun.lr);
     if (!result.note.empty()) progress_.note(result.note);
     if (board_) board_->step(steps_done(), result, begun.lr, begun.batch);
-    if (result.trouble) note_trouble(folder, *result.trouble);
+    if (result.trouble && folder) note_trouble(*folder, *result.trouble);
     epoch_clock_.images += images;
   }
 }
@@ -201,6 +200,19 @@ double Trainer::try_rate(double lr) {
   at_.random = pass.random.state();
   if (++at_.step == train_.batches()) at_.next_epoch();
   return result.trouble ? std::nan("") : result.loss;
+}
+
+int64_t Trainer::rehearse(const std::function<bool()>& go_on) {
+  int64_t steps = 0;
+  for (; go_on(); ++steps) {
+    if (steps_begun() == 0) train_.start(at_.epoch);
+    start_step(*train_.next());
+    const bool last = steps_begun() == train_.batches();
+    finish_steps(nullptr, last ? 0 : most_left());
+    if (last) at_.next_epoch();
+  }
+  finish_steps(nullptr, 0);
+  return steps;
 }
 
 void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {

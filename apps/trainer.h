@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -44,6 +45,10 @@ class Trainer {
   // learning rates; a trainer that did so has no run to go on with.
   double try_rate(double lr);
 
+  // Steps as run() takes them, but no evaluation and no file, while go_on() says so; waits for the last of
+  // them. Returns their number. For a benchmark; it leaves no run to go on with either.
+  int64_t rehearse(const std::function<bool()>& go_on);
+
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
   // The validation pass after the best epoch, for a report; null where it was not in this session, or of a
@@ -51,7 +56,8 @@ class Trainer {
   const JudgedPass* best_pass() const { return best_pass_ ? &*best_pass_ : nullptr; }
   int64_t epochs() const;  // the last one perhaps in part
   int64_t steps_in_epoch() const { return train_.batches(); }
-  bool data_on_device() const { return train_.resident(); }  // the training pictures' bytes
+  bool data_on_device() const { return train_.resident(); }      // the training pictures' bytes
+  double wait_seconds() const { return train_.wait_seconds(); }  // that steps stood still for data
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
   bool finished() const { return at_.epoch >= epochs(); }
 
@@ -74,8 +80,9 @@ class Trainer {
   bool finish_epoch(RunFolder& folder);  // likewise
   StepBatch step_batch(const Batch& batch) const;
   void start_step(const Batch& batch);
-  // Finishes steps until `left` of them are under way.
-  void finish_steps(RunFolder& folder, size_t left);
+  // Finishes steps until `left` of them are under way; without a folder the loss may be what it likes.
+  void finish_steps(RunFolder* folder, size_t left);
+  size_t most_left() const { return static_cast<size_t>(step_.most_under_way() - 1); }
   int64_t steps_begun() const { return at_.step + std::ssize(under_way_); }  // in this epoch
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);

@@ -3,19 +3,23 @@
 
     apps/bench/pytorch_peer.py --tessera build/tessera --model sl-vit --image-size 32 --classes 10 --batch 128
     apps/bench/pytorch_peer.py --device cuda --precision bf16 --quick --image-size 32 64 --batch 128 1024
+    apps/bench/pytorch_peer.py --tessera build/tessera --pipeline --seconds 60
     apps/bench/pytorch_peer.py --verify tests/fixtures/sl-vit.safetensors
 
 The models are vit, s-vit, l-vit and sl-vit ("Vision Transformer for Small-Size Datasets"). A step is zero_grad,
 forward under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where
 the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs (--autotune: with tuned
 kernels too, minutes more each); attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
---quick leaves the eager step and the one with graphs. Each number is printed as soon as it is there. Before
-anything is timed, the loss on the weights and images of the fixtures must be the file's, as `tessera parity` demands
-of the engine; with --tessera, that is run too. Needs torch alone. Exit code 1 where a loss is off, or where none of
-these runs.
+--quick leaves the eager step and the one with graphs. --pipeline measures from the stored pictures on: the step's
+images are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py,
+there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
+weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
+is run too. Needs torch alone, --pipeline torchvision and Pillow too. Exit code 1 where a loss is off, or where none
+of these runs.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import struct
@@ -25,126 +29,12 @@ import time
 from pathlib import Path
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
+from pytorch_model import ViT, preset
+
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
-DIAGONAL = [(-1, -1), (-1, 1), (1, -1), (1, 1)]  # (dy, dx), in pixels of the shift
 TYPES = {"F32": torch.float32, "I64": torch.int64, "F64": torch.float64}
-
-
-class Tokens(nn.Module):
-    """Patches of the image, or of it and its four shifted copies (SPT), through a linear map."""
-
-    def __init__(self, channels, dim, patch, shifted):
-        super().__init__()
-        self.patch, self.shift = patch, patch // 2 if shifted else 0
-        planes = channels * (5 if shifted else 1)
-        if shifted:
-            self.norm = nn.LayerNorm(planes * patch * patch)
-        self.proj = nn.Conv2d(planes, dim, patch, patch)
-
-    def forward(self, x):
-        if not self.shift:
-            return self.proj(x).flatten(2).transpose(1, 2)
-        s, (h, w) = self.shift, x.shape[2:]
-        padded = F.pad(x, (s, s, s, s))
-        x = torch.cat([x] + [padded[:, :, s + dy * s:s + dy * s + h, s + dx * s:s + dx * s + w]
-                             for dy, dx in DIAGONAL], 1)
-        cut = F.pixel_unshuffle(x, self.patch).flatten(2).transpose(1, 2)  # [B, N, (c, p1, p2)]
-        return F.linear(self.norm(cut), self.proj.weight.flatten(1), self.proj.bias)
-
-
-class Attention(nn.Module):
-    """Softmax attention; LSA learns the scale and masks the diagonal."""
-
-    def __init__(self, dim, heads, width, locality, tokens, flex):
-        super().__init__()
-        self.heads, self.width, self.flex, self.block_mask = heads, width, flex, None
-        self.qkv = nn.Linear(dim, 3 * heads * width, bias=False)
-        self.proj = nn.Linear(heads * width, dim)
-        self.scale = nn.Parameter(torch.full((heads,), width ** -0.5)) if locality else None
-        mask = ~torch.eye(tokens, dtype=torch.bool) if locality else None
-        self.register_buffer("mask", mask, persistent=False)
-
-    def forward(self, x):
-        b, n, _ = x.shape
-        q, k, v = self.qkv(x).view(b, n, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
-        factor = self.width ** -0.5
-        if self.scale is not None:
-            q, factor = q * self.scale.to(q.dtype).view(-1, 1, 1), 1.0
-        if self.flex:
-            from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-            if self.scale is not None and self.block_mask is None:
-                self.block_mask = create_block_mask(lambda b, h, i, j: i != j, None, None, n, n, x.device)
-            y = flex_attention(q, k, v, scale=factor, block_mask=self.block_mask)
-        else:
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=factor)
-        return self.proj(y.transpose(1, 2).reshape(b, n, -1))
-
-
-class Mlp(nn.Module):
-    def __init__(self, dim, hidden):
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
-
-    def forward(self, x):
-        return self.fc2(F.gelu(self.fc1(x)))
-
-
-class Block(nn.Module):
-    def __init__(self, dim, heads, width, hidden, locality, tokens, rate, flex):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
-        self.attn = Attention(dim, heads, width, locality, tokens, flex)
-        self.mlp = Mlp(dim, hidden)
-        self.rate = rate
-
-    def drop(self, branch):
-        if not self.training or self.rate == 0:
-            return branch
-        keep = torch.empty(branch.shape[0], 1, 1, device=branch.device, dtype=branch.dtype)
-        return branch * keep.bernoulli_(1 - self.rate).div_(1 - self.rate)
-
-    def forward(self, x):
-        x = x + self.drop(self.attn(self.norm1(x)))
-        return x + self.drop(self.mlp(self.norm2(x)))
-
-
-class ViT(nn.Module):
-    """A config of the engine (`tessera summary --json`, a fixture's) as a module with the same parameter names."""
-
-    def __init__(self, config, flex=False):
-        super().__init__()
-        dim, depth, attention, tokenizer = (config[k] for k in ("dim", "depth", "attention", "tokenizer"))
-        locality = attention["scale"] == "learned"
-        if locality != attention["mask_diagonal"] or attention["qkv_bias"]:
-            raise ValueError(f"this peer knows no {attention}")
-        patch = tokenizer["patch_size"]
-        tokens = (config["image_size"] // patch) ** 2 + 1
-        self.patch_embed = Tokens(config["in_channels"], dim, patch, tokenizer["kind"] == "shifted")
-        self.cls_token = nn.Parameter(torch.randn(1, 1, dim))
-        self.pos_embed = nn.Parameter(torch.randn(1, tokens, dim))
-        self.blocks = nn.Sequential(*[
-            Block(dim, attention["heads"], attention["head_dim"], int(dim * config["mlp_ratio"]), locality, tokens,
-                  config["drop_path"], flex) for _ in range(depth)])
-        self.norm = nn.LayerNorm(dim)
-        self.head = nn.Linear(dim, config["num_classes"])
-
-    def forward(self, image):
-        x = self.patch_embed(image)
-        x = torch.cat([self.cls_token.to(x.dtype).expand(len(x), -1, -1), x], 1) + self.pos_embed
-        return self.head(self.norm(self.blocks(x)[:, 0]))
-
-
-def preset(name, image_size, classes):
-    """As `tessera models` has it: 9 blocks of width 192, 12 heads of 16, 64 patches."""
-    shifted, locality = name in ("s-vit", "sl-vit"), name in ("l-vit", "sl-vit")
-    tokenizer = {"kind": "shifted" if shifted else "patch", "patch_size": image_size // 8}
-    return {"image_size": image_size, "in_channels": 3, "num_classes": classes, "dim": 192, "depth": 9,
-            "mlp_ratio": 2.0, "drop_path": 0.1, "tokenizer": tokenizer,
-            "attention": {"heads": 12, "head_dim": 16, "qkv_bias": False,
-                          "scale": "learned" if locality else "fixed", "mask_diagonal": locality}}
 
 
 def read_safetensors(path):
@@ -177,23 +67,56 @@ def verify(path, device, tolerance=1e-5):
     return good
 
 
-def time_steps(args, case, flex, mode):
-    """Milliseconds of a step, the median over the rounds; raises where this PyTorch cannot do it. On a GPU a round
-    is many steps, and the host waits at its end alone."""
+def feed(args, case, device):
+    """The batches of the steps: the same random images again and again, or the pipeline's."""
     size, classes, batch = case
+    if args.pipeline:
+        import pytorch_data
+        return pytorch_data.batches(size, classes, batch, device)
+    images = torch.randn(batch, 3, size, size, device=device)
+    return itertools.repeat((images, torch.randint(classes, (batch,), device=device)))
+
+
+def median_round(step, wait, rounds, length):
+    """Seconds of a step, the median over the rounds, at whose end alone the host waits."""
+    seconds = []
+    for _ in range(rounds):
+        wait()
+        start = time.perf_counter()
+        for _ in range(length):
+            step()
+        wait()
+        seconds.append((time.perf_counter() - start) / length)
+    return statistics.median(seconds)
+
+
+def mean_until(step, wait, enough):
+    """Seconds of a step, the mean over so many seconds: what was made ahead counts once."""
+    wait()
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < enough:
+        step()
+        steps += 1
+    wait()
+    return (time.perf_counter() - start) / steps
+
+
+def time_steps(args, case, flex, mode):
+    """Milliseconds of a step; raises where this PyTorch cannot do it."""
+    size, classes, _ = case
     device = torch.device(args.device)
     torch.manual_seed(0)
     torch.compiler.reset()  # one size after another is no reason for code of any size
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
     model = ViT(preset(args.model, size, classes), flex).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True)
-    images = torch.randn(batch, 3, size, size, device=device)
-    labels = torch.randint(classes, (batch,), device=device)
+    batches = feed(args, case, device)
     run = model
     if mode:
         run = torch.compile(model, mode=mode, fullgraph=True)
 
     def step():
+        images, labels = next(batches)
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16, enabled=args.precision == "bf16"):
             loss = F.cross_entropy(run(images), labels, label_smoothing=0.1)
@@ -204,23 +127,22 @@ def time_steps(args, case, flex, mode):
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     for _ in range(args.warmup):
         step()
+    if args.pipeline:
+        return 1000 * mean_until(step, wait, args.seconds)
     rounds, length = (5, args.steps) if device.type == "cuda" else (args.steps, 1)
-    seconds = []
-    for _ in range(rounds):
-        wait()
-        start = time.perf_counter()
-        for _ in range(length):
-            step()
-        wait()
-        seconds.append((time.perf_counter() - start) / length)
-    return 1000 * statistics.median(seconds)
+    return 1000 * median_round(step, wait, rounds, length)
 
 
 def time_tessera(args, case):
     size, classes, batch = case
-    command = [args.tessera, "bench", "train", "--model", args.model, "--image-size", str(size),
-               "--classes", str(classes), "--batch", str(batch), "--device", args.device,
-               "--steps", str(args.steps), "--warmup", str(max(args.warmup, 3)), "--json"]
+    command = [args.tessera, "bench", "run" if args.pipeline else "train", "--model", args.model,
+               "--image-size", str(size), "--batch", str(batch), "--device", args.device,
+               "--warmup", str(max(args.warmup, 3)), "--json"]
+    if args.pipeline:
+        command += ["--recipe", f"sl-vit-{'cifar10' if size <= 32 else 'tiny-imagenet'}", "--dataset", "shapes",
+                    "--seconds", str(args.seconds)]
+    else:
+        command += ["--classes", str(classes), "--steps", str(args.steps)]
     if args.precision != "f32":
         command += ["--precision", args.precision]
     if args.threads:
@@ -248,7 +170,7 @@ def ways_of(args):
 
 def measure(args):
     """A row for each way and case, Tessera first: what comes late may find no time."""
-    cases = [(size, args.classes or (10 if size <= 32 else 200), batch)
+    cases = [(size, args.classes or (10 if size <= 32 or args.pipeline else 200), batch)
              for size in args.image_size for batch in args.batch]
     ways = [("Tessera", lambda case: time_tessera(args, case))] if args.tessera else []
     ways += [(f"PyTorch {torch.__version__}, {name}", lambda case, f=flex, m=mode: time_steps(args, case, f, m))
@@ -273,7 +195,8 @@ def print_table(args, rows):
     for size, batch in dict.fromkeys((row["image_size"], row["batch"]) for row in rows):
         of_case = [row for row in rows if (row["image_size"], row["batch"]) == (size, batch)]
         peers = [row["step_ms"] for row in of_case if row["implementation"] != "Tessera"]
-        print(f"{args.model}, {size} px, batch {batch}, {args.device}, {args.precision}")
+        what = ", with the data" if args.pipeline else ""
+        print(f"{args.model}, {size} px, batch {batch}, {args.device}, {args.precision}{what}")
         for row in of_case:
             ratio = f"{min(peers) / row['step_ms']:8.2f} x the best of PyTorch" if peers else ""
             print(f"  {row['implementation']:<48}{row['step_ms']:10.2f} ms"
@@ -284,7 +207,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["vit", "s-vit", "l-vit", "sl-vit"], default="sl-vit")
     parser.add_argument("--image-size", type=int, nargs="+", default=[32])
-    parser.add_argument("--classes", type=int, help="10, or 200 above 32 pixels")
+    parser.add_argument("--classes", type=int, help="10, or 200 above 32 pixels; of the pipeline's pictures 10")
     parser.add_argument("--batch", type=int, nargs="+", default=[128])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=3)
@@ -294,10 +217,14 @@ def main():
     parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
     parser.add_argument("--quick", action="store_true", help="the eager step, and on a GPU compiled with graphs")
     parser.add_argument("--autotune", action="store_true", help="compiled with tuned kernels too")
+    parser.add_argument("--pipeline", action="store_true", help="from stored pictures on, by the regime's augmentation")
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement then")
     parser.add_argument("--tessera", help="the program, to be timed beside it")
     parser.add_argument("--verify", nargs="+", metavar="FIXTURE", help="compare with these files and end")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    if args.pipeline and args.classes not in (None, 10):
+        parser.error("--pipeline: the built-in pictures have 10 classes")
     if args.device == "cuda" and not torch.cuda.is_available():
         print("pytorch_peer: skipped: this PyTorch sees no GPU", file=sys.stderr)
         return 0

@@ -79,6 +79,33 @@ TEST_CASE("tessera bench infer, loader and gemm") {
   CHECK(gemm.json()[0].at("gflops") > gemm.json()[2].at("gflops"));  // f32 is the faster one
 }
 
+TEST_CASE("tessera bench run: a recipe's steps, past the end of an epoch") {
+  const Said said = tessera_program(
+      "bench run --recipe demo --batch 8 --set data.train_images=16 --set model.depth=1 --set "
+      "model.dim=24 --warmup 3 --seconds 0.3 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const nlohmann::json row = said.json();
+  CHECK(row.at("dataset") == "shapes");
+  CHECK(row.at("steps") > 2);  // which are an epoch
+  CHECK(row.at("seconds") >= 0.3);
+  CHECK(row.at("images_per_second").get<double>() ==
+        doctest::Approx(8 * row.at("steps").get<double>() / row.at("seconds").get<double>()));
+  CHECK(row.at("wait_share") >= 0);
+  CHECK(row.at("wait_share") < 1);
+}
+
+TEST_CASE("cuda: tessera bench run, end to end in bf16") {
+  if (!cuda_here()) return;
+  const Said said = tessera_program(
+      "bench run --recipe demo --batch 8 --set data.train_images=16 --set model.depth=1 --set "
+      "model.dim=24 --warmup 3 --seconds 0.1 --device cuda --precision bf16 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.json().at("on_device") == true);
+  CHECK(said.json().at("images_per_second") > 0);
+}
+
 TEST_CASE("cuda: tessera bench loader, of data kept there and streamed") {
   if (!cuda_here()) return;
   for (const bool streamed : {false, true}) {
@@ -105,7 +132,12 @@ TEST_CASE("tessera bench: tables for people") {
 
 TEST_CASE("tessera bench: what it refuses") {
   CHECK(tessera_program("bench train --model nosuch").complains_of("nosuch"));
-  CHECK(tessera_program("bench train --batch 0").complains_of("--batch"));
+  CHECK(tessera_program("bench train --batch 0").complains_of("--batch: 0 is not a number above 0"));
+  CHECK(tessera_program("bench train --batch many").complains_of("many is not a number above 0"));
+  CHECK(tessera_program("bench train --warmup -1").complains_of("-1 is not a number of 0 or more"));
+  CHECK(tessera_program("bench run --recipe demo --seconds inf").complains_of("inf is not a number above 0"));
+  CHECK(tessera_program("bench run").complains_of("--dataset"));
+  CHECK(tessera_program("bench run --recipe demo --epochs 3").complains_of("--epochs"));
   CHECK(tessera_program("bench train --presets vit,swim").complains_of("did you mean 'swin'?"));
   CHECK(tessera_program("bench train --presets vit --all").complains_of("--all"));
   CHECK(tessera_program("bench train --model vit --all").complains_of("--all"));

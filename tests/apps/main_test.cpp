@@ -22,7 +22,7 @@ TEST_CASE("tessera --version and --help") {
 TEST_CASE("every subcommand's help ends in examples") {
   for (const char* name :
        {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench",
-        "bench train", "bench infer", "bench loader", "bench gemm", "data info"}) {
+        "bench train", "bench infer", "bench loader", "bench run", "bench gemm", "data info"}) {
     CAPTURE(name);
     CHECK(tessera_program(std::string(name) + " --help").out.find("\n  tessera ") != std::string::npos);
   }
