@@ -189,6 +189,7 @@ void Trainer::finish_steps(RunFolder* folder, size_t left) {
     if (!result.note.empty()) progress_.note(result.note);
     if (board_) board_->step(steps_done(), result, begun.lr, begun.batch);
     if (result.trouble && folder) note_trouble(*folder, *result.trouble);
+    if (result.trouble && !folder) progress_.note(*result.trouble + "; the step is left out");
     epoch_clock_.images += images;
   }
 }

@@ -80,7 +80,7 @@ class Trainer {
   bool finish_epoch(RunFolder& folder);  // likewise
   StepBatch step_batch(const Batch& batch) const;
   void start_step(const Batch& batch);
-  // Finishes steps until `left` of them are under way; without a folder the loss may be what it likes.
+  // Finishes steps until `left` of them are under way. Without a folder trouble is said, and ends nothing.
   void finish_steps(RunFolder* folder, size_t left);
   size_t most_left() const { return static_cast<size_t>(step_.most_under_way() - 1); }
   int64_t steps_begun() const { return at_.step + std::ssize(under_way_); }  // in this epoch
