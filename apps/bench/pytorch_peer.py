@@ -14,7 +14,7 @@ kernels too, minutes more each); attention is scaled_dot_product_attention and, 
 images are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py,
 there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
 weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
-is run too. Needs torch alone, --pipeline torchvision and Pillow too. Exit code 1 where a loss is off, or where none
+is run too. Needs torch alone, --pipeline torchvision too. Exit code 1 where a loss is off, or where none
 of these runs.
 """
 
