@@ -15,7 +15,7 @@ LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CONFIGURE = cmake -G Ninja -S . $(WERROR:%=-DTESSERA_WERROR=%) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
-EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_apps)  # the last takes hours there
+EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_training test_commands)  # the last takes hours there
 CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
@@ -46,7 +46,7 @@ bench: build ## measure kernels and a training step against this machine's GEMM 
 	$(BUILD)/tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128
 
 bench-peer: build ## a training step beside the same one in PyTorch, where python3 has torch (ARGS="--device cuda ...")
-	@if python3 -c 'import torch' 2>/dev/null; then apps/bench/pytorch_peer.py --tessera $(BUILD)/tessera $(ARGS); \
+	@if python3 -c 'import torch' 2>/dev/null; then apps/benchmarks/pytorch_peer.py --tessera $(BUILD)/tessera $(ARGS); \
 	else echo "bench-peer: skipped: python3 here has no torch"; fi
 
 format: ## rewrite the sources in the project's format

@@ -1,7 +1,7 @@
 // tessera: train, evaluate, explain and measure vision transformers from the command line.
 
-#include "apps/options.h"
-#include "apps/subcommands.h"
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
 
 int main(int argc, char** argv) {
   CLI::App app("A deep-learning engine for vision transformers that learn from small datasets.", "tessera");

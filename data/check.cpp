@@ -5,8 +5,8 @@
 #include <limits>
 #include <mutex>
 
-#include "data/folder.h"
-#include "data/md5.h"
+#include "data/fetch/md5.h"
+#include "data/sets/folder.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 #include "engine/io/file.h"

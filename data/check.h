@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/published.h"
+#include "data/fetch/published.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/resize.h"
+#include "data/formats/resize.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/formats/image.h"
 #include "engine/core/shape.h"
 
 namespace tessera {

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "data/ade20k.h"
-#include "data/cifar.h"
-#include "data/idx.h"
-#include "data/image_folder.h"
-#include "data/imagenet.h"
-#include "data/shapes.h"
+#include "data/sets/ade20k.h"
+#include "data/sets/cifar.h"
+#include "data/sets/idx.h"
+#include "data/sets/image_folder.h"
+#include "data/sets/imagenet.h"
+#include "data/sets/shapes.h"
+#include "data/sets/svhn.h"
+#include "data/sets/tiny_imagenet.h"
 #include "data/subset.h"
-#include "data/svhn.h"
-#include "data/tiny_imagenet.h"
 #include "engine/core/error.h"
 
 namespace tessera {

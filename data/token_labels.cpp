@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/folder.h"
+#include "data/sets/folder.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 

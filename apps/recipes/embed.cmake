@@ -6,7 +6,7 @@ foreach(recipe IN LISTS recipes)
   file(READ ${recipe} text)
   string(APPEND rows "      {\"${name}\", R\"recipe(${text})recipe\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"apps/recipe.h\"
+file(WRITE ${OUTPUT} "#include \"apps/training/recipe.h\"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "data/image.h"
+#include "data/formats/image.h"
 
 namespace tessera {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/image.h"
+#include "data/formats/image.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/resize.h"
+#include "data/formats/resize.h"
 #include "engine/core/error.h"
 
 namespace tessera {

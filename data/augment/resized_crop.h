@@ -16,7 +16,7 @@ struct ResizedCropOptions {
 // about the centre within the ratios.
 PixelBox draw_resized_crop(const ResizedCropOptions& options, int64_t height, int64_t width, Random& random);
 
-// The box, resized: pictures by Pillow's filter (data/resize.h), masks by the nearest pixel.
+// The box, resized: pictures by Pillow's filter (data/formats/resize.h), masks by the nearest pixel.
 void crop_and_resize(Image& image, const PixelBox& box, int height, int width, Filter filter, Layer layer);
 
 // A random part of a picture of any size, made height x width (Szegedy et al., 2015; RandomResizedCrop).

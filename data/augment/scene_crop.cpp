@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/resize.h"
+#include "data/formats/resize.h"
 #include "engine/core/error.h"
 
 namespace tessera {

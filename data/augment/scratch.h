@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/image.h"
+#include "data/formats/image.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/activations_kernels.h"
-#include "engine/ops/each.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/cpu/fast_math.h"
 #include "engine/ops/activations.h"
-#include "engine/ops/fast_math.h"
 
 namespace tessera {
 

@@ -7,9 +7,9 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
+#include "engine/cpu/each.h"
+#include "engine/cpu/panel_gemm.h"
 #include "engine/ops/conv_windows.h"
-#include "engine/ops/each.h"
-#include "engine/ops/panel_gemm.h"
 
 namespace tessera {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/core/simd.h"
+#include "engine/cpu/simd.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {

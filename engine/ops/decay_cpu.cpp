@@ -2,9 +2,9 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
+#include "engine/ops/attention/score_terms.h"
 #include "engine/ops/decay_kernels.h"
-#include "engine/ops/each.h"
-#include "engine/ops/score_terms.h"
 
 namespace tessera {
 

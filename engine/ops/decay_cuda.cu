@@ -1,8 +1,8 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/index.h"
 #include "engine/cuda/rows.h"
+#include "engine/ops/attention/score_terms.h"
 #include "engine/ops/decay_kernels.h"
-#include "engine/ops/score_terms.h"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "engine/core/dispatch.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/dropout_kernels.h"
-#include "engine/ops/each.h"
 
 namespace tessera {
 

@@ -1,5 +1,5 @@
 #include "engine/core/dispatch.h"
-#include "engine/ops/each.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/elementwise_kernels.h"
 
 namespace tessera {

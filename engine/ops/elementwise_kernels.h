@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
-#include "engine/ops/fast_math.h"
-#include "engine/ops/walk.h"
+#include "engine/cpu/fast_math.h"
+#include "engine/cpu/walk.h"
 
 namespace tessera {
 

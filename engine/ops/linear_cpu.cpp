@@ -3,10 +3,10 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
+#include "engine/cpu/each.h"
+#include "engine/cpu/panel_gemm.h"
 #include "engine/ops/activations_kernels.h"
-#include "engine/ops/each.h"
 #include "engine/ops/linear_kernels.h"
-#include "engine/ops/panel_gemm.h"
 
 // The rows are cut into tiles that stay in the second cache from the product to the activation and, on the
 // way back, from dz to both products that read it. The tiles of a group share one sum for dweight.

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
-#include "engine/ops/fast_math.h"
+#include "engine/cpu/fast_math.h"
 
 namespace tessera {
 

@@ -1,8 +1,8 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
-#include "engine/ops/each.h"
+#include "engine/cpu/each.h"
+#include "engine/ops/attention/score_terms.h"
 #include "engine/ops/mask_kernels.h"
-#include "engine/ops/score_terms.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/launch.h"
+#include "engine/ops/attention/score_terms.h"
 #include "engine/ops/mask_kernels.h"
-#include "engine/ops/score_terms.h"
 
 namespace tessera {
 

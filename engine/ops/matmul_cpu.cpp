@@ -4,10 +4,10 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
-#include "engine/ops/each.h"
-#include "engine/ops/gemm.h"
+#include "engine/cpu/each.h"
+#include "engine/cpu/gemm.h"
+#include "engine/cpu/panel_gemm.h"
 #include "engine/ops/matmul_kernels.h"
-#include "engine/ops/panel_gemm.h"
 
 namespace tessera {
 

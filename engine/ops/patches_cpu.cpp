@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "engine/core/dispatch.h"
-#include "engine/ops/each.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/patches_kernels.h"
 
 namespace tessera {

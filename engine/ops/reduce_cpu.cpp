@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/core/dispatch.h"
-#include "engine/ops/each.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/reduce_kernels.h"
 
 namespace tessera {

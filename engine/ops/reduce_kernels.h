@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
-#include "engine/ops/walk.h"
+#include "engine/cpu/walk.h"
 
 namespace tessera {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "engine/core/dtype.h"
+#include "engine/cpu/fast_math.h"
 #include "engine/cuda/special.h"
-#include "engine/ops/fast_math.h"
 
 namespace tessera {
 

@@ -1,5 +1,5 @@
 #include "engine/core/dispatch.h"
-#include "engine/ops/each.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/log_sum_exp.h"
 #include "engine/ops/softmax_kernels.h"
 

@@ -4,7 +4,7 @@
 
 #include "engine/io/json.h"
 #include "engine/nn/linear.h"
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 #include "models/parts/decay.h"
 #include "models/parts/lines.h"
 #include "models/parts/prior.h"
@@ -41,7 +41,7 @@ class PlainAttention {
   bool outer_;
 };
 
-// attention (engine/ops/attention.h), or attention_plain while a PlainAttention lives.
+// attention (engine/ops/attention/attention.h), or attention_plain while a PlainAttention lives.
 Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms);
 

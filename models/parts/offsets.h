@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 
 namespace tessera {
 

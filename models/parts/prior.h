@@ -2,7 +2,7 @@
 
 #include "engine/io/json.h"
 #include "engine/nn/scope.h"
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 
 namespace tessera {
 

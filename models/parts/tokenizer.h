@@ -5,7 +5,7 @@
 #include "engine/io/json.h"
 #include "engine/nn/layer_norm.h"
 #include "engine/nn/linear.h"
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 #include "engine/ops/patches.h"
 
 namespace tessera {

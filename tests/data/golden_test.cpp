@@ -3,7 +3,7 @@
 #include <set>
 
 #include "data/augment/autoaugment.h"
-#include "data/resize.h"
+#include "data/formats/resize.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
 #include "tests/data/files.h"

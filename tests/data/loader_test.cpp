@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "data/shapes.h"
+#include "data/sets/shapes.h"
 #include "engine/core/parallel.h"
 #include "tests/data/files.h"
 

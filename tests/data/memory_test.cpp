@@ -8,14 +8,14 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "data/cifar.h"
-#include "data/folder.h"
-#include "data/idx.h"
-#include "data/mat.h"
+#include "data/formats/mat.h"
+#include "data/sets/cifar.h"
+#include "data/sets/folder.h"
+#include "data/sets/idx.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
 #include "tests/data/files.h"
-#include "tests/data/mat_files.h"
+#include "tests/data/sets/mat_files.h"
 #include "tests/error_of.h"
 
 namespace tessera {

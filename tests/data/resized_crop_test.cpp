@@ -6,8 +6,8 @@
 #include <set>
 
 #include "data/augment/pipeline.h"
+#include "data/formats/resize.h"
 #include "data/loader.h"
-#include "data/resize.h"
 #include "data/subset.h"
 #include "tests/data/files.h"
 

@@ -1,5 +1,5 @@
-#include "data/imagenet.h"
-#include "data/tiny_imagenet.h"
+#include "data/sets/imagenet.h"
+#include "data/sets/tiny_imagenet.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,4 +1,4 @@
-#include "apps/config.h"
+#include "apps/training/config.h"
 
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"

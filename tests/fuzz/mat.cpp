@@ -1,4 +1,4 @@
-#include "data/mat.h"
+#include "data/formats/mat.h"
 
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"

@@ -1,4 +1,4 @@
-#include "data/image.h"
+#include "data/formats/image.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,4 +1,4 @@
-#include "apps/train_state.h"
+#include "apps/training/train_state.h"
 
 #include <nlohmann/json.hpp>
 

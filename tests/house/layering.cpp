@@ -27,19 +27,28 @@ Names operator+(Names a, const Names& b) {
   return a;
 }
 
+const Names below_apps = whole_engine + Names{"engine/check", "engine/cpu", "models", "models/check", "data"};
+
 // Each layer and those that it may include besides itself.
 const std::map<std::string, Names, std::less<>> layers = {
     {"engine/core", {}},
     {"engine/autograd", {"engine/core"}},
-    {"engine/ops", {"engine/core", "engine/autograd"}},
+    {"engine/cpu", {"engine/core"}},
+    {"engine/ops", {"engine/core", "engine/autograd", "engine/cpu"}},
     {"engine/nn", {"engine/core", "engine/autograd", "engine/ops"}},
-    {"engine/optim", {"engine/core", "engine/autograd", "engine/ops", "engine/nn"}},
+    {"engine/optim", {"engine/core", "engine/autograd", "engine/ops", "engine/nn", "engine/cpu"}},
     {"engine/io", {"engine/core"}},
     {"engine/cuda", {"engine/core"}},
-    {"engine/check", {"engine/core", "engine/autograd", "engine/ops"}},
+    {"engine/check", {"engine/core", "engine/autograd", "engine/ops", "engine/cpu"}},
     {"models", whole_engine},
+    {"models/check", whole_engine + Names{"engine/check", "models"}},
     {"data", {"engine/core", "engine/io"}},
-    {"apps", whole_engine + Names{"engine/check", "models", "data"}},
+    {"apps/training", below_apps},
+    {"apps/reporting", below_apps + Names{"apps/training"}},
+    {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
+    {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/options"}},
+    {"apps/benchmarks", below_apps},
+    {"apps", {"apps/commands", "apps/options"}},
 };
 
 struct Include {
@@ -53,9 +62,11 @@ std::string layer_of(std::string_view path) {
   const size_t first = path.find('/');
   if (first == path.npos) return "";
   const std::string_view top = path.substr(0, first);
-  if (top == "models" || top == "data" || top == "apps" || top == "tests") return std::string(top);
-  if (top != "engine") return "";
-  return std::string(path.substr(0, path.find('/', first + 1)));
+  if (top == "data" || top == "tests") return std::string(top);
+  if (top != "engine" && top != "models" && top != "apps") return "";
+  const std::string room(path.substr(0, path.find('/', first + 1)));
+  if (top == "models") return room == "models/check" ? room : "models";
+  return room == path ? std::string(top) : room;  // apps/main.cpp is in apps itself
 }
 
 bool ends_with_any(std::string_view path, std::initializer_list<std::string_view> ends) {
@@ -102,6 +113,9 @@ std::optional<std::string> objection(const std::string& file, const Include& inc
     if (lean && starts_with_any(include.path, {"fmt/", "CLI/", "stb", "zlib.h", "jpeglib.h", "turbojpeg.h",
                                                "matio.h", "archive", "curl/", "doctest/", "benchmark/"}))
       return "engine and models need OpenBLAS, oneTBB and nlohmann/json alone";
+    if ((from == "apps/training" || from == "apps/reporting" || from == "data") &&
+        include.path.starts_with("CLI/"))
+      return "command lines are for apps/options and apps/commands";
     return std::nullopt;
   }
   if (to == from || layers.at(from).contains(to)) return std::nullopt;

@@ -15,7 +15,8 @@ struct Source {
 // Every .h, .cpp, .cu and .cuh below engine, models, data and apps.
 std::vector<Source> read_sources(const std::filesystem::path& root);
 
-// What breaks the layer rule, one line each: "data/idx.cpp:3: data may not include "models/vit.h" (...)".
+// What breaks the layer rule, one line each: "data/sets/idx.cpp:3: data may not include "models/vit.h"
+// (...)".
 // - a file includes only its own layer and those that its layer may see, by paths from the repo root;
 // - files that hold kernels (_kernels.h, _cpu.cpp, _cuda.cu) know no Tensor;
 // - CUDA's and engine/cuda's headers are for _cuda.cu and engine/cuda alone;

@@ -55,7 +55,8 @@ TEST_CASE("layers: nothing looks up or aside") {
   expect_breach("engine/nn/linear.h", "#include \"models/vit.h\"\n", "engine/nn may not see models");
   expect_breach("models/vit.cpp", "#include \"data/dataset.h\"\n", "models may not see data");
   expect_breach("data/loader.cpp", "#include \"engine/ops/shape.h\"\n", "data may not see engine/ops");
-  expect_breach("apps/train.cpp", "  #  include <tests/house/layering.h>\n", "apps may not see tests");
+  expect_breach("apps/commands/train.cpp", "  #  include <tests/house/layering.h>\n",
+                "apps may not see tests");
   expect_breach("engine/extra/new.cpp", "", "in no folder of the design");
 }
 
@@ -65,8 +66,8 @@ TEST_CASE("layers: what a layer may see passes") {
   expect_clean("models/parts/mlp.cpp",
                "#include \"engine/io/safetensors.h\"\n#include \"models/config.h\"\n");
   expect_clean("data/augment/flip.cpp", "#include \"engine/core/random.h\"\n#include <zlib.h>\n");
-  expect_clean("apps/train.cpp",
-               "#include <fmt/format.h>\n#include \"data/loader.h\"\n#include \"models/vit.h\"\n");
+  expect_clean("apps/commands/train.cpp",
+               "#include <CLI/CLI.hpp>\n#include \"data/loader.h\"\n#include \"models/vit.h\"\n");
 }
 
 TEST_CASE("layers: kernels, CUDA and libraries have their place") {
@@ -75,12 +76,13 @@ TEST_CASE("layers: kernels, CUDA and libraries have their place") {
   expect_breach("engine/ops/norm_cpu.cpp", "#include \"engine/cuda/launch.h\"\n", "CUDA is for");
   expect_breach("engine/ops/norm.cpp", "#include <cuda_runtime.h>\n", "CUDA is for");
   expect_breach("engine/io/json.cpp", "#include <fmt/format.h>\n", "alone");
+  expect_breach("apps/training/precision.h", "#include <CLI/CLI.hpp>\n", "command lines are for");
   expect_breach("engine/ops/norm.cpp", "#include \"norm.h\"\n", "not a path from the repo root");
   expect_clean("engine/ops/norm_cpu.cpp", "// no Tensor here\n#include \"engine/core/parallel.h\"\n");
   expect_clean("engine/core/memory_cuda.cu",
                "#include <cuda_runtime.h>\n#include \"engine/cuda/memory.h\"\n");
   expect_clean("data/feed_cuda.cu", "#include \"data/feed.h\"\n#include \"engine/cuda/launch.h\"\n");
-  expect_breach("data/feed_cuda.cu", "#include \"engine/ops/walk.h\"\n", "data may not see engine/ops");
+  expect_breach("data/feed_cuda.cu", "#include \"engine/cpu/walk.h\"\n", "data may not see engine/ops");
   expect_breach("data/loader.cpp", "#include \"engine/cuda/stream.h\"\n", "CUDA is for");
 }
 

@@ -1,4 +1,4 @@
-#include "models/fixture.h"
+#include "models/check/fixture.h"
 
 #include <doctest/doctest.h>
 

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "engine/autograd/tape.h"
+#include "engine/check/gemm_peak.h"
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
+#include "engine/cpu/gemm.h"
 #include "engine/ops/elementwise.h"
-#include "engine/ops/gemm.h"
 #include "engine/ops/matmul_kernels.h"
 
 using namespace tessera;

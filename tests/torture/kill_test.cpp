@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/apps/running.h"
+#include "tests/commands/running.h"
 #include "tests/torture/tortured_run.h"
 
 namespace fs = std::filesystem;

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/number_watch.h"
+#include "apps/training/number_watch.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
-#include "tests/apps/program.h"
+#include "tests/commands/program.h"
 #include "tests/error_of.h"
 
 namespace tessera {

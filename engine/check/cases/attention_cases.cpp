@@ -1,4 +1,4 @@
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 
 #include "engine/check/op_case.h"
 #include "engine/ops/elementwise.h"

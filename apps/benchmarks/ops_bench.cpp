@@ -1,0 +1,123 @@
+// The main operations on their own, at the sizes of one micro-batch of a small ViT: 32 images of 65 tokens,
+// width 192, 12 heads of 16. Each runs forward alone, and forward and backward as a training step has it.
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/gemm_peak.h"
+#include "engine/core/random.h"
+#include "engine/cpu/gemm.h"
+#include "engine/ops/activations.h"
+#include "engine/ops/attention/attention.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/norm.h"
+#include "engine/ops/softmax.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t B = 32, N = 65, D = 192, H = 12, hidden = 384;
+
+Tensor random(const Shape& shape, uint64_t seed) {
+  const Tensor x = Tensor::empty(shape);
+  Random draws(seed);
+  for (int64_t i = 0; i < x.elements(); ++i) x.data<float>()[i] = static_cast<float>(draws.normal());
+  return x;
+}
+
+// What an op moves and computes at least, for the rates.
+struct Work {
+  int64_t macs = 0;   // of the forward pass; the backward pass has twice as many
+  int64_t bytes = 0;  // read and written by the forward pass
+};
+
+void count(benchmark::State& state, double flops, double bytes) {
+  using benchmark::Counter;
+  if (flops > 0) state.counters["FLOP/s"] = Counter(flops, Counter::kIsIterationInvariantRate);
+  if (bytes > 0) state.counters["B/s"] = Counter(bytes, Counter::kIsIterationInvariantRate);
+}
+
+void forward(benchmark::State& state, const std::function<Tensor()>& op, Work work) {
+  for (auto _ : state) benchmark::DoNotOptimize(op().raw());
+  count(state, 2 * static_cast<double>(work.macs), static_cast<double>(work.bytes));
+}
+
+void forward_backward(benchmark::State& state, const std::function<Tensor()>& op, Work work) {
+  const Tensor dy = random(op().shape(), 9);
+  for (auto _ : state) {
+    Tape tape;
+    tape.backward(op(), dy);
+  }
+  count(state, 6 * static_cast<double>(work.macs), 0);
+}
+
+void add(const std::string& name, const std::function<Tensor()>& op, Work work) {
+  const auto run = [&](const char* phase, auto measure) {
+    benchmark::RegisterBenchmark((name + phase).c_str(),
+                                 [=](benchmark::State& state) { measure(state, op, work); })
+        ->Unit(benchmark::kMicrosecond)
+        ->UseRealTime();
+  };
+  run("/forward", forward);
+  run("/forward+backward", forward_backward);
+}
+
+void add_linear(const char* name, int64_t in, int64_t out, Activation activation) {
+  const Tensor x = random({B, N, in}, 1).require_grad(), weight = random({out, in}, 2).require_grad();
+  const Tensor bias = random({out}, 3).require_grad();
+  add(name, [=] { return linear(x, weight, bias, activation); }, {.macs = B * N * in * out});
+}
+
+void add_attention() {
+  const Tensor qkv = random({B, N, 3 * D}, 1).require_grad();
+  ScoreTerms fixed;
+  fixed.scale = 0.25;
+  ScoreTerms lsa = fixed;
+  lsa.learned_scale = Tensor::full({H}, 0.25).require_grad();
+  lsa.mask_diagonal = true;
+  const Work work{.macs = attention_macs(B, H, N, N, D / H)};
+  add(
+      "attention", [=] { return attention(qkv, H, fixed); }, work);
+  add(
+      "attention, LSA", [=] { return attention(qkv, H, lsa); }, work);
+  add(
+      "attention_plain, LSA", [=] { return attention_plain(qkv, H, lsa); }, work);
+}
+
+void add_all() {
+  add_linear("linear qkv 192->576", D, 3 * D, Activation::none);
+  add_linear("linear fc1+gelu 192->384", D, hidden, Activation::gelu);
+  add_linear("linear fc2 384->192", hidden, D, Activation::none);
+  add_attention();
+  const Tensor x = random({B, N, D}, 1).require_grad(), scores = random({B, H, N, N}, 2).require_grad();
+  const Tensor weight = random({D}, 3).require_grad(), bias = random({D}, 4).require_grad();
+  const auto moved = [](const Tensor& t) { return Work{.bytes = 2 * static_cast<int64_t>(t.bytes())}; };
+  add(
+      "layer_norm", [=] { return layer_norm(x, weight, bias); }, moved(x));
+  add(
+      "gelu", [=] { return gelu(x); }, moved(x));
+  add(
+      "softmax", [=] { return softmax(scores); }, moved(scores));
+}
+
+// The peak that the shares in RESULTS.md refer to.
+void gemm_peak(benchmark::State& state) {
+  double gflops = 0;
+  for (auto _ : state) gflops = measure_gemm_peak(DType::f32);
+  state.counters["FLOP/s"] = gflops * 1e9;
+}
+
+}  // namespace
+
+}  // namespace tessera
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RegisterBenchmark("gemm_peak", tessera::gemm_peak)->Iterations(1)->Unit(benchmark::kMillisecond);
+  tessera::add_all();
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""The same training step in PyTorch, as a fast one is written there, beside `tessera bench train`.
+
+    apps/benchmarks/pytorch_peer.py --tessera build/tessera --model sl-vit --image-size 32 --classes 10 --batch 128
+    apps/benchmarks/pytorch_peer.py --device cuda --precision bf16 --quick --image-size 32 64 --batch 128 1024
+    apps/benchmarks/pytorch_peer.py --tessera build/tessera --pipeline --seconds 60
+    apps/benchmarks/pytorch_peer.py --verify tests/fixtures/sl-vit.safetensors
+
+The models are vit, s-vit, l-vit and sl-vit ("Vision Transformer for Small-Size Datasets"). A step is zero_grad,
+forward under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where
+the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs (--autotune: with tuned
+kernels too, minutes more each); attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
+--quick leaves the eager step and the one with graphs. --pipeline measures from the stored pictures on: the step's
+images are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py,
+there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
+weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
+is run too. Needs torch alone, --pipeline torchvision too. Exit code 1 where a loss is off, or where none
+of these runs.
+"""
+
+import argparse
+import itertools
+import json
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from pytorch_model import ViT, preset
+
+FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
+TYPES = {"F32": torch.float32, "I64": torch.int64, "F64": torch.float64}
+
+
+def read_safetensors(path):
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        flat = torch.frombuffer(bytearray(data[begin:end]), dtype=TYPES[entry["dtype"]])
+        tensors[name] = flat.view(entry["shape"])
+    return tensors, metadata
+
+
+def verify(path, device, tolerance=1e-5):
+    """Whether loss and logits on the file's weights are the file's."""
+    stored, metadata = read_safetensors(path)
+    model = ViT(json.loads(metadata["config"])).eval()
+    model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")})
+    model.to(device)
+    with torch.no_grad():
+        logits = model(stored["input"].to(device))
+        loss = F.cross_entropy(logits, stored["target"].to(device)).item()
+    error = (logits.cpu() - stored["logits"]).abs().max().item() / stored["logits"].abs().max().item()
+    expected = stored["loss"].item()
+    good = error <= tolerance and abs(loss - expected) <= tolerance * abs(expected)
+    print(f"{Path(path).name}: loss {loss:.7f}, the file's {expected:.7f}, logits within {error:.1e}: "
+          f"{'equal' if good else 'NOT EQUAL'}", file=sys.stderr)
+    return good
+
+
+def feed(args, case, device):
+    """The batches of the steps: the same random images again and again, or the pipeline's."""
+    size, classes, batch = case
+    if args.pipeline:
+        import pytorch_data
+        return pytorch_data.batches(size, classes, batch, device)
+    images = torch.randn(batch, 3, size, size, device=device)
+    return itertools.repeat((images, torch.randint(classes, (batch,), device=device)))
+
+
+def median_round(step, wait, rounds, length):
+    """Seconds of a step, the median over the rounds, at whose end alone the host waits."""
+    seconds = []
+    for _ in range(rounds):
+        wait()
+        start = time.perf_counter()
+        for _ in range(length):
+            step()
+        wait()
+        seconds.append((time.perf_counter() - start) / length)
+    return statistics.median(seconds)
+
+
+def mean_until(step, wait, enough):
+    """Seconds of a step, the mean over so many seconds: what was made ahead counts once."""
+    wait()
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < enough:
+        step()
+        steps += 1
+    wait()
+    return (time.perf_counter() - start) / steps
+
+
+def time_steps(args, case, flex, mode):
+    """Milliseconds of a step; raises where this PyTorch cannot do it."""
+    size, classes, _ = case
+    device = torch.device(args.device)
+    torch.manual_seed(0)
+    torch.compiler.reset()  # one size after another is no reason for code of any size
+    torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
+    model = ViT(preset(args.model, size, classes), flex).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True)
+    batches = feed(args, case, device)
+    run = model
+    if mode:
+        run = torch.compile(model, mode=mode, fullgraph=True)
+
+    def step():
+        images, labels = next(batches)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device.type, torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = F.cross_entropy(run(images), labels, label_smoothing=0.1)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    for _ in range(args.warmup):
+        step()
+    if args.pipeline:
+        return 1000 * mean_until(step, wait, args.seconds)
+    rounds, length = (5, args.steps) if device.type == "cuda" else (args.steps, 1)
+    return 1000 * median_round(step, wait, rounds, length)
+
+
+def time_tessera(args, case):
+    size, classes, batch = case
+    command = [args.tessera, "bench", "run" if args.pipeline else "train", "--model", args.model,
+               "--image-size", str(size), "--batch", str(batch), "--device", args.device,
+               "--warmup", str(max(args.warmup, 3)), "--json"]
+    if args.pipeline:
+        command += ["--recipe", f"sl-vit-{'cifar10' if size <= 32 else 'tiny-imagenet'}", "--dataset", "shapes",
+                    "--seconds", str(args.seconds)]
+    else:
+        command += ["--classes", str(classes), "--steps", str(args.steps)]
+    if args.precision != "f32":
+        command += ["--precision", args.precision]
+    if args.threads:
+        command += ["--threads", str(args.threads)]
+    row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return 1000 * row["step_seconds"]
+
+
+def ways_of(args):
+    """(name, flex attention, torch.compile's mode) of each way of PyTorch's."""
+    cuda, eager = args.device == "cuda", [("eager", False, None)]
+    if args.no_compile:
+        return eager
+    graphs = [("compiled, graphs", False, "reduce-overhead")] if cuda else []
+    if args.quick:
+        return eager + (graphs or [("compiled", False, "default")])
+    ways = eager + [("compiled", False, "default")] + graphs
+    if cuda:
+        ways += [("compiled, flex attention", True, "default"),
+                 ("compiled, graphs, flex attention", True, "reduce-overhead")]
+    if args.autotune:
+        ways += [("compiled, tuned", False, "max-autotune")]
+    return ways
+
+
+def measure(args):
+    """A row for each way and case, Tessera first: what comes late may find no time."""
+    cases = [(size, args.classes or (10 if size <= 32 or args.pipeline else 200), batch)
+             for size in args.image_size for batch in args.batch]
+    ways = [("Tessera", lambda case: time_tessera(args, case))] if args.tessera else []
+    ways += [(f"PyTorch {torch.__version__}, {name}", lambda case, f=flex, m=mode: time_steps(args, case, f, m))
+             for name, flex, mode in ways_of(args)]
+    rows = []
+    for name, time_of in ways:
+        for case in cases:
+            try:
+                ms = time_of(case)
+            except Exception as error:  # what a version cannot compile is no row
+                print(f"pytorch_peer: {name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}",
+                      file=sys.stderr)
+                continue
+            size, _, batch = case
+            rows.append({"implementation": name, "image_size": size, "batch": batch, "step_ms": ms,
+                         "images_per_second": 1000 * batch / ms})
+            print(f"{name}, {size} px, batch {batch}: {ms:.2f} ms", file=sys.stderr, flush=True)
+    return rows
+
+
+def print_table(args, rows):
+    for size, batch in dict.fromkeys((row["image_size"], row["batch"]) for row in rows):
+        of_case = [row for row in rows if (row["image_size"], row["batch"]) == (size, batch)]
+        peers = [row["step_ms"] for row in of_case if row["implementation"] != "Tessera"]
+        what = ", with the data" if args.pipeline else ""
+        print(f"{args.model}, {size} px, batch {batch}, {args.device}, {args.precision}{what}")
+        for row in of_case:
+            ratio = f"{min(peers) / row['step_ms']:8.2f} x the best of PyTorch" if peers else ""
+            print(f"  {row['implementation']:<48}{row['step_ms']:10.2f} ms"
+                  f"{row['images_per_second']:12.0f} images/s{ratio}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=["vit", "s-vit", "l-vit", "sl-vit"], default="sl-vit")
+    parser.add_argument("--image-size", type=int, nargs="+", default=[32])
+    parser.add_argument("--classes", type=int, help="10, or 200 above 32 pixels; of the pipeline's pictures 10")
+    parser.add_argument("--batch", type=int, nargs="+", default=[128])
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
+    parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
+    parser.add_argument("--quick", action="store_true", help="the eager step, and on a GPU compiled with graphs")
+    parser.add_argument("--autotune", action="store_true", help="compiled with tuned kernels too")
+    parser.add_argument("--pipeline", action="store_true", help="from stored pictures on, by the regime's augmentation")
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement then")
+    parser.add_argument("--tessera", help="the program, to be timed beside it")
+    parser.add_argument("--verify", nargs="+", metavar="FIXTURE", help="compare with these files and end")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    if args.pipeline and args.classes not in (None, 10):
+        parser.error("--pipeline: the built-in pictures have 10 classes")
+    if args.device == "cuda" and not torch.cuda.is_available():
+        print("pytorch_peer: skipped: this PyTorch sees no GPU", file=sys.stderr)
+        return 0
+    if args.threads:
+        torch.set_num_threads(args.threads)
+
+    files = args.verify or [str(FIXTURES / f"{args.model}.safetensors")]
+    good = all([verify(path, args.device) for path in files])
+    if args.tessera:
+        good = subprocess.run([args.tessera, "parity", *files, "--device", args.device],
+                              stdout=sys.stderr).returncode == 0 and good
+    if not good:
+        return 1
+    if args.verify:
+        return 0
+
+    rows = measure(args)
+    if not any(row["implementation"] != "Tessera" for row in rows):
+        return 1
+    if args.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        print_table(args, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

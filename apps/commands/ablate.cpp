@@ -1,0 +1,283 @@
+// tessera ablate: a run for every choice of a grid and every seed, and a table of what came of them.
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/options/redirect.h"
+#include "apps/reporting/ablation.h"
+#include "apps/reporting/run_report.h"
+#include "apps/reporting/table.h"
+#include "apps/training/interrupt.h"
+#include "apps/training/recipe.h"
+#include "apps/training/session.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  CLI::App* command = nullptr;
+  std::string recipe, dataset, data, out;
+  std::vector<std::string> grid, assignments;
+  int64_t seeds = 1, epochs = 0;
+  bool json = false;
+  Device device = Device::cpu;
+
+  bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
+};
+
+// The grid as a whole, as ablation.json holds it.
+struct Ablation {
+  Json base;  // the config that every cell starts from
+  std::vector<Switch> switches;
+  std::vector<Choice> choices;
+  int64_t seeds = 1, first_seed = 0;
+  fs::path out;
+
+  Json config(size_t choice, int64_t seed) const {
+    Json document = base;
+    for (size_t i = 0; i < switches.size(); ++i)
+      set_key(document, switches[i].key, choices[choice][i], "--grid " + switches[i].key);
+    document["seed"] = first_seed + seed;
+    return document;
+  }
+  fs::path folder(size_t choice, int64_t seed) const {
+    return out / folder_of(switches, choices[choice]) / ("seed-" + std::to_string(first_seed + seed));
+  }
+};
+
+Ablation ablation_of(const Options& options) {
+  Ablation a;
+  a.base = read_recipe(options.recipe);
+  check(a.base.is_object(), "recipe ", options.recipe, ": is no object with the keys of a config.json");
+  if (options.given("--dataset")) set_key(a.base, "data.name", options.dataset, "--dataset");
+  if (options.given("--data"))
+    set_key(a.base, "data.dir", fs::absolute(options.data).lexically_normal().string(), "--data");
+  if (options.given("--epochs")) set_key(a.base, "epochs", options.epochs, "--epochs");
+  for (const std::string& assignment : options.assignments) set_key(a.base, assignment);
+  a.switches = read_switches(options.grid);
+  a.choices = choices_of(a.switches);
+  a.seeds = options.seeds;
+  const Json seed = a.base.value("seed", Json(0));
+  check(seed.is_number_integer(), "ablate: seed is ", seed.dump(), ", wanted an integer");
+  a.first_seed = seed.get<int64_t>();
+  a.out = options.out;
+  return a;
+}
+
+// Keeps what the folder is about; fails where it is about something else.
+void claim(const Ablation& a) {
+  Json grid = Json::object();
+  for (const Switch& s : a.switches) grid[s.key] = s.values;
+  const Json document{{"base", a.base}, {"grid", grid}, {"seeds", a.seeds}};
+  const fs::path file = a.out / "ablation.json";
+  if (fs::exists(file)) {
+    Json there = read_json(file);
+    const bool same =
+        there.is_object() && there.value("base", Json()) == a.base && there.value("grid", Json()) == grid;
+    check(same, a.out.string(),
+          ": holds another ablation (see ablation.json); go on with the command that began ",
+          "it, or give another --out");
+  }
+  std::error_code error;
+  fs::create_directories(a.out, error);
+  check(!error, a.out.string(), ": the folder cannot be made: ", error.message());
+  write_json(file, document);
+}
+
+bool is_finished(const fs::path& folder) {
+  if (!fs::exists(folder / "config.json")) return false;
+  return std::ranges::any_of(read_run(folder).events, [](const Json& event) {
+    return event.value("event", Json()) == Json("finished");
+  });
+}
+
+Outcome outcome_of(const fs::path& folder) {
+  const RunRecord run = read_run(folder);
+  const auto score = [&](int64_t epoch) {
+    const double value = value_at(run, score_column(run.task).name, epoch);
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  };
+  Outcome outcome{.best = score(best_epoch(run)), .last = score(last_evaluated(run)), .reason = ""};
+  if (!outcome.last) outcome.reason = "no evaluation is finite";
+  return outcome;
+}
+
+// Trains a cell, or goes on with it; nothing where a signal came. Fails where the run does.
+std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, Device device) {
+  TrainConfig config = given;
+  const Task task = task_of(config.model);
+  const Dataset dataset = open_data(config.data, task);
+  config.data.image_size = dataset.image_shape[1];
+  config.model = resolve_model(config.model, dataset);
+  const Computing computing{.device = device};
+  Trainer trainer(config, dataset, computing);
+  const bool goes_on = fs::exists(path / "config.json");
+  RunFolder folder = goes_on ? RunFolder::open(path) : RunFolder::create(path, to_json(config));
+  if (goes_on) trainer.restore(folder);
+  if (run_session(trainer, folder, {}, computing, goes_on ? "resume" : "start") != Ending::finished)
+    return std::nullopt;
+  write_report(path, dataset, device, trainer.best_pass());
+  return outcome_of(path);
+}
+
+// Whether the config makes sense, found without training: its keys, its data, its model.
+Outcome refusal_of(const Ablation& a, size_t choice, int64_t seed, std::optional<TrainConfig>& config) {
+  const Json document = a.config(choice, seed);
+  try {
+    config = read_train_config(document, "ablate");
+    const Dataset dataset = open_data(config->data, task_of(config->model));
+    build(resolve_model(config->model, dataset), {.seed = 0});
+    return {};
+  } catch (const Error& error) {
+    return {.best = {}, .last = {}, .reason = error.what(), .refused = true};
+  }
+}
+
+using Outcomes = std::vector<std::vector<Outcome>>;  // by choice and seed
+
+// Runs the cell unless it is done; false where a signal came.
+bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outcome& outcome) {
+  const fs::path path = a.folder(choice, seed);
+  if (is_finished(path)) {
+    outcome = outcome_of(path);
+    return true;
+  }
+  std::optional<TrainConfig> config;
+  outcome = refusal_of(a, choice, seed, config);
+  if (outcome.refused) {
+    fmt::print("refused: {}\n", outcome.reason);
+    return true;
+  }
+  try {
+    const std::optional<Outcome> result = run_cell(*config, path, device);
+    if (result) outcome = *result;
+    return result.has_value();
+  } catch (const Error& error) {
+    outcome.reason = error.what();
+    fmt::print("failed: {}\n", outcome.reason);
+    return true;
+  }
+}
+
+// Seed by seed, so that every choice has a number early; false where a signal came.
+bool run_all(const Ablation& a, Device device, Outcomes& outcomes) {
+  size_t number = 0;
+  for (int64_t seed = 0; seed < a.seeds; ++seed)
+    for (size_t choice = 0; choice < a.choices.size(); ++choice) {
+      fmt::print("\n[{}/{}] {} seed={}\n", ++number, static_cast<size_t>(a.seeds) * a.choices.size(),
+                 text_of(a.switches, a.choices[choice]), a.first_seed + seed);
+      std::fflush(stdout);
+      if (!settle(a, choice, seed, device, outcomes[choice][static_cast<size_t>(seed)])) return false;
+    }
+  return true;
+}
+
+void print_rows(const Ablation& a, const Json& rows, Task task) {
+  std::vector<Column> columns;
+  for (const Switch& s : a.switches) columns.push_back({s.name.c_str(), s.name.c_str()});
+  const std::string best = "best " + score_name(task), last = "last " + score_name(task);
+  columns.insert(columns.end(), {{"runs", "runs", as_integer},
+                                 {"best_text", best.c_str()},
+                                 {"last_text", last.c_str()},
+                                 {"note", "note"}});
+  Json shown = rows;
+  for (Json& row : shown)
+    for (const char* key : {"best", "last"}) row[std::string(key) + "_text"] = score_text_of(row, key, task);
+  fmt::print("\n");
+  print_table(columns, shown);
+  fmt::print("\n{} and table.csv have it too.\n", (a.out / "table.md").string());
+}
+
+ExitCode exit_code(const Outcomes& outcomes) {
+  bool any_done = false, any_failed = false;
+  for (const auto& of_choice : outcomes)
+    for (const Outcome& outcome : of_choice) {
+      any_done = any_done || outcome.last;
+      any_failed = any_failed || (!outcome.reason.empty() && !outcome.refused);
+    }
+  return any_failed ? ExitCode::check_failed : any_done ? ExitCode::done : ExitCode::bad_usage;
+}
+
+ExitCode run(const Options& options) {
+  const Ablation a = ablation_of(options);
+  const Task task = task_of(read_train_config(a.base, "ablate").model);
+  claim(a);
+  Outcomes outcomes(a.choices.size(), std::vector<Outcome>(static_cast<size_t>(a.seeds)));
+  bool all = false;
+  {
+    std::optional<Redirect> aside;  // so that JSON alone is on stdout
+    if (options.json) aside.emplace(STDERR_FILENO);
+    all = run_all(a, options.device, outcomes);
+  }
+  const Json rows = table_of(a.switches, outcomes, a.seeds);
+  write_file_atomically(a.out / "table.md", markdown_of(a.switches, rows, task));
+  write_file_atomically(a.out / "table.csv", csv_of(a.switches, rows));
+  if (options.json)
+    print_json({{"score", score_name(task)}, {"seeds", a.seeds}, {"rows", rows}});
+  else
+    print_rows(a, rows, task);
+  if (all) return exit_code(outcomes);
+  fmt::print(stderr, "tessera: stopped; the same command goes on\n");
+  return static_cast<ExitCode>(128 + Interrupt::signal());
+}
+
+}  // namespace
+
+void add_ablate(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "ablate", "A run for every choice of a grid and every seed, and their table.",
+      {"tessera ablate --recipe R --data DIR --grid model.preset=vit,t-vit,m-vit,l-vit --seeds 3 --out "
+       "table4",
+       "tessera ablate --recipe R --data DIR --grid model.preset=vit,l-vit,s-vit,sl-vit --seeds 3 --out "
+       "table5",
+       "tessera ablate --recipe demo --grid model.attention.scale=fixed,learned"
+       " --grid model.attention.mask_diagonal=false,true --out lsa"},
+      "Every cell is a run folder of its own. The same command goes on where it was broken off: finished "
+      "cells "
+      "are kept, one that was under way resumes. A choice that the config refuses is shown with its reason. "
+      "The table has mean and sample deviation over the seeds; table.md and table.csv lie in the folder. The "
+      "first two examples are Tables 4 and 5 of \"Vision Transformer for Small-Size Datasets\".");
+  auto options = std::make_shared<Options>();
+  options->command = &command;
+  command
+      .add_option("--recipe", options->recipe, "What all cells start from: a built-in recipe or a JSON file")
+      ->required()
+      ->type_name("NAME|FILE");
+  command.add_option("--grid", options->grid, "A key of the config and its values; several make a grid")
+      ->required()
+      ->type_name("KEY=V,V...")
+      ->allow_extra_args(false);
+  command.add_option("--seeds", options->seeds, "Runs of each choice, their seeds one apart")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--out", options->out, "The folder of all the runs and the table")
+      ->required()
+      ->type_name("DIR");
+  command.add_option("--set", options->assignments, "Set any key of the config for all cells")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--dataset", options->dataset, "Data set, see tessera data")->type_name("NAME");
+  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--epochs", options->epochs, "How often to go through the training images")
+      ->type_name("N");
+  add_device(command, options->device);
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,203 @@
+#include "apps/commands/bench/bench.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "apps/training/task.h"
+#include "engine/check/gemm_peak.h"
+#include "engine/core/parallel.h"
+#include "engine/core/random.h"
+#include "engine/core/storage.h"
+#include "engine/cpu/gemm.h"
+#include "engine/ops/matmul.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr Column gemm_columns[] = {
+    {"dtype", "type"},
+    {"threads", "threads", as_integer},
+    {"gflops", "GFLOP/s", as_rate},
+    {"gflops_per_thread", "a thread", as_rate},
+    {"kernels", "kernels"},
+};
+
+ExitCode bench_gemm(bool json) {
+  Json rows = Json::array();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const GemmPeak peak = measure_gemm_peaks(dtype);
+    const auto add = [&](double gflops, const std::string& kernels) {
+      rows.push_back({{"dtype", name(dtype)},
+                      {"threads", threads()},
+                      {"gflops", gflops},
+                      {"gflops_per_thread", gflops / threads()},
+                      {"kernels", kernels}});
+    };
+    add(peak.blas, blas_kernels());
+    add(peak.linear, "Tessera's linear");
+  }
+  print_rows(gemm_columns, rows, json);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+int64_t peak_memory_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  return 0;
+}
+
+void reset_peak_memory() {
+  release_cached(Device::cpu);
+#ifdef __GLIBC__
+  malloc_trim(0);  // free() keeps blocks of up to 32 MB for itself
+#endif
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+int64_t peak_memory_bytes(Device device) {
+  return device == Device::cpu ? peak_memory_bytes() : static_cast<int64_t>(memory_stats(device).peak);
+}
+
+CLI::Option* ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
+  CLI::Option* model = source.add_to(command, "--model");
+  const auto count = [&](const char* name, int64_t& value, const char* what) {
+    command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(positive());
+  };
+  count("--batch", batch, "Images a step");
+  count("--steps", steps, "Steps that are timed; their median counts");
+  command.add_option("--warmup", warmup, "Steps before them")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("N");
+  add_dtype(command, dtype, dtypes);
+  add_device(command, device);
+  command.add_flag("!--no-graph", graph,
+                   "On a GPU: launch every kernel of a step, do not replay a recorded one");
+  add_threads(command);
+  add_seed(command, seed);
+  add_json(command, json);
+  return model;
+}
+
+Model ModelBench::build_model(const Json& config) const {
+  return build(config, {.seed = seed, .dtype = dtype, .device = device});
+}
+
+Tensor ModelBench::images(const Model& model) const {
+  const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
+  Random random = Random(seed).split(1);
+  for (int64_t i = 0; i < images.elements(); ++i)
+    images.data<float>()[i] = static_cast<float>(random.normal());
+  return images.to(dtype).to(device);
+}
+
+Tensor ModelBench::labels(const Model& model) const {
+  const int64_t side = model.image_size();
+  const bool by_pixel = task_of(model.config) == Task::segment;
+  const Tensor labels = Tensor::empty(by_pixel ? Shape{batch, side, side} : Shape{batch}, DType::i64);
+  Random random = Random(seed).split(2);
+  for (int64_t i = 0; i < labels.elements(); ++i)
+    labels.data<int64_t>()[i] = random.below(model.num_classes());
+  return labels.to(device);
+}
+
+namespace {
+
+constexpr int64_t peak_size = 8192;  // of a GPU's matrices
+
+// Random numbers: a GPU multiplies equal ones faster.
+const Tensor& peak_matrix() {
+  static const Tensor matrix = [] {
+    const Tensor a = Tensor::empty({peak_size, peak_size});
+    for (int64_t i = 0; i < a.elements() / 4; ++i) {
+      const auto words = philox(3, static_cast<uint64_t>(i));
+      for (int64_t k = 0; k < 4; ++k)
+        a.data<float>()[4 * i + k] = unit_float(words[static_cast<size_t>(k)]) - 0.5f;
+    }
+    return a;
+  }();
+  return matrix;
+}
+
+// Of the CPU's, or of products of two large matrices on the GPU, in GFLOP/s.
+double gemm_peak(const ModelBench& bench) {
+  if (bench.device == Device::cpu) return measure_gemm_peak(bench.dtype);
+  constexpr int64_t size = peak_size, products = 10;
+  const Tensor a = peak_matrix().to(bench.products.value_or(bench.dtype)).to(bench.device);
+  const auto run = [&] {
+    Tensor y;
+    for (int64_t i = 0; i < products; ++i) y = matmul(a, a);
+    y.reshape({size * size}).rows(0, 1).item();  // waits for all of them
+  };
+  run();
+  const Stopwatch watch;
+  run();
+  return 2e-9 * static_cast<double>(products * size * size * size) / watch.seconds();
+}
+
+}  // namespace
+
+Measured measure(const ModelBench& bench, const std::function<void()>& step) {
+  const bool shared = bench.device == Device::cpu;
+  Measured measured{0, 0, gemm_peak(bench)};
+  if (!shared) {  // the peak of memory is to be the steps' own
+    release_cached(bench.device);
+    reset_peak(bench.device);
+  }
+  for (int64_t i = 0; i < bench.warmup; ++i) step();
+  std::vector<double> seconds;
+  for (int64_t i = 0; i < bench.steps; ++i) {
+    const Stopwatch watch;
+    step();
+    seconds.push_back(watch.seconds());
+    if (shared && i == bench.steps / 2)
+      measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
+  }
+  if (shared) measured.gemm_peak_gflops = std::max(measured.gemm_peak_gflops, gemm_peak(bench));
+  measured.seconds = median(seconds);
+  measured.best_seconds = *std::min_element(seconds.begin(), seconds.end());
+  return measured;
+}
+
+void add_bench_gemm(CLI::App& bench) {
+  CLI::App& command = add_command(
+      bench, "gemm", "The machine's matrix product at its best: the peak that others are held to.",
+      {"tessera bench gemm --threads 1"});
+  const auto json = std::make_shared<bool>(false);
+  add_threads(command);
+  add_json(command, *json);
+  on_run(command, [json] { return bench_gemm(*json); });
+}
+
+void add_bench(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "bench", "Measure training, inference and data loading against the machine's GEMM peak.",
+      {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --profile",
+       "tessera bench loader --dataset shapes"});
+  command.require_subcommand(1);
+  add_bench_train(command);
+  add_bench_infer(command);
+  add_bench_loader(command);
+  add_bench_run(command);
+  add_bench_gemm(command);
+}
+
+}  // namespace tessera

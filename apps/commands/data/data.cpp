@@ -1,0 +1,121 @@
+#include "apps/commands/data/data.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "data/registry.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  DataSource source;
+  int image_size = 0;
+  bool json = false;
+};
+
+constexpr Column summary_columns[] = {
+    {"name", "data set"},
+    {"train", "training images", as_integer},
+    {"validation", "validation images", as_integer},
+    {"image_shape", "image", as_shape},
+    {"classes", "classes", as_integer},
+    {"mean", "mean"},
+    {"deviation", "deviation"},
+};
+
+constexpr Column class_columns[] = {
+    {"index", "class", as_integer},
+    {"train", "training", as_integer},
+    {"validation", "validation", as_integer},
+    {"name", "name"},
+};
+
+// As short as tells the floats apart: 0.26, not 0.2599999904632568.
+std::vector<double> decimals(const std::array<float, 3>& values) {
+  std::vector<double> shortest;
+  for (const float value : values) shortest.push_back(std::stod(fmt::format("{}", value)));
+  return shortest;
+}
+
+Json describe(const Dataset& data) {
+  Json classes = Json::array();
+  const std::vector<int64_t> train = class_counts(*data.train, data.classes());
+  const std::vector<int64_t> validation = class_counts(*data.validation, data.classes());
+  for (size_t k = 0; k < data.class_names.size(); ++k)
+    classes.push_back(
+        {{"index", k}, {"name", data.class_names[k]}, {"train", train[k]}, {"validation", validation[k]}});
+  return {{"name", data.name},
+          {"train", data.train->size()},
+          {"validation", data.validation->size()},
+          {"image_shape", std::vector<int64_t>(data.image_shape.begin(), data.image_shape.end())},
+          {"mean", decimals(data.normalisation.mean)},
+          {"deviation", decimals(data.normalisation.deviation)},
+          {"notes", data.notes},
+          {"classes", classes}};
+}
+
+void print_for_people(Json info) {
+  const Json classes = info["classes"], notes = info["notes"];
+  info["classes"] = classes.size();
+  print_record(summary_columns, info);
+  for (const Json& note : notes) fmt::print("\nNote: {}\n", note.get<std::string>());
+  fmt::print("\n");
+  print_table(class_columns, classes);
+}
+
+ExitCode show_info(const Options& options) {
+  DatasetOptions how = options.source.options();
+  how.image_size = options.image_size;
+  const Json info = describe(open_dataset(options.source.name, options.source.folder, how));
+  if (options.json)
+    print_json(info);
+  else
+    print_for_people(info);
+  return ExitCode::done;
+}
+
+void add_info(CLI::App& data) {
+  CLI::App& command =
+      add_command(data, "info", "What a data set holds: splits, classes and their counts, image size.",
+                  {"tessera data info shapes", "tessera data info cifar10 cifar-10-batches-bin",
+                   "tessera data info folder photos --image-size 64 --json"});
+  const auto options = std::make_shared<Options>();
+  add_source(command, options->source);
+  command.add_option("--image-size", options->image_size, "Pixels a side; default: the data set's own")
+      ->check(positive())
+      ->type_name("N");
+  add_json(command, options->json);
+  on_run(command, [options] { return show_info(*options); });
+}
+
+}  // namespace
+
+void add_source(CLI::App& command, DataSource& source) {
+  std::string known;
+  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
+  command.add_option("name", source.name, known)->required()->type_name("NAME");
+  CLI::Option* dir = command.add_option("dir", source.folder,
+                                        "The folder that the data set's archive unpacks, or its parent");
+  dir->type_name("DIR");
+  command.add_option("--data", source.folder, "The same as DIR")->type_name("DIR")->excludes(dir);
+  command.add_flag("--coarse-labels", source.coarse_labels, "cifar100: the 20 superclasses");
+}
+
+void add_data(CLI::App& app) {
+  CLI::App& command = add_command(app, "data", "Fetch data sets, check them, look at them.", {});
+  command.require_subcommand(1);
+  add_info(command);
+  add_fetch(command);
+  add_check(command);
+  add_show(command);
+}
+
+}  // namespace tessera

@@ -1,0 +1,73 @@
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/data/data.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "apps/training/progress.h"
+#include "data/fetch/fetch.h"
+#include "data/registry.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  std::string name, folder, mirror;
+  bool keep = false;
+};
+
+const PublishedSet& wanted_set(const std::string& name) {
+  const std::vector<std::string> known = dataset_names();
+  const PublishedSet* set = published(name);
+  check(set || std::find(known.begin(), known.end(), name) != known.end(), "data set '", name,
+        "' is not known", did_you_mean(name, known));
+  check(set, name, needs_folder(name) ? ": is a folder of your own" : ": is made in memory",
+        "; nothing to fetch");
+  return *set;
+}
+
+ExitCode run(const Options& options) {
+  const PublishedSet& set = wanted_set(options.name);
+  Progress progress;
+  FetchOptions how{.mirror = options.mirror, .keep_archive = options.keep};
+  how.at_work = [&](const std::string& file, int64_t done, int64_t total) {
+    const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+    progress.show(fmt::format("{} {} {} of {}", file, bar(share, 24), as_bytes(done),
+                              total > 0 ? as_bytes(total) : std::string("?")));
+  };
+  bool already = false;
+  const std::filesystem::path root = fetch(set, options.folder, how, already);
+  progress.clear();
+  fmt::print("{}: {} in {}\n", set.name, already ? "already there," : "fetched, verified and unpacked",
+             root.string());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_fetch(CLI::App& data) {
+  CLI::App& command = add_command(
+      data, "fetch", "Download a data set, verify and unpack it.",
+      {"tessera data fetch cifar10 data",
+       "tessera data fetch mnist data/mnist --url http://mirror.local/mnist"},
+      "A download that was broken off goes on where it stopped. What is there already is left alone.");
+  const auto options = std::make_shared<Options>();
+  std::string known;
+  for (const std::string& name : dataset_names())
+    if (published(name)) known += (known.empty() ? "" : ", ") + name;
+  command.add_option("name", options->name, known)->required()->type_name("NAME");
+  command.add_option("dir", options->folder, "The folder to put it in; made if need be")
+      ->required()
+      ->type_name("DIR");
+  command.add_option("--url", options->mirror, "A mirror that has the files under their names")
+      ->type_name("BASE");
+  command.add_flag("--keep", options->keep, "Keep the archive after it was unpacked");
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,172 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/data/data.h"
+#include "apps/options/options.h"
+#include "apps/reporting/sheet.h"
+#include "apps/training/config.h"
+#include "apps/training/recipe.h"
+#include "data/loader.h"
+#include "data/subset.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int margin = 16, gap = 6, least_side = 96;
+
+struct Options {
+  DataSource source;
+  std::string out, recipe;
+  std::vector<std::string> assignments;
+  int64_t pictures = 6, versions = 8, image_size = 0;
+  uint64_t seed = 0;
+};
+
+TrainConfig config_of(const Options& options) {
+  const bool from_recipe = !options.recipe.empty();
+  Json document = from_recipe ? read_recipe(options.recipe) : Json::object();
+  check(document.is_object(), "recipe ", options.recipe, ": is no object");
+  set_key(document, "data.name", options.source.name, "data show");
+  set_key(document, "data.dir", options.source.folder, "data show");
+  if (options.image_size > 0) set_key(document, "data.image_size", options.image_size, "--image-size");
+  if (options.source.coarse_labels) set_key(document, "data.coarse_labels", true, "--coarse-labels");
+  for (const std::string& assignment : options.assignments) set_key(document, assignment);
+  return read_train_config(document, from_recipe ? "recipe " + options.recipe : "data show");
+}
+
+// A normalised picture's pixels, as near as bytes come. [3, H, W]
+Image to_image(const float* pixels, const Shape& shape, const Normalisation& n) {
+  Image image(static_cast<int>(shape[1]), static_cast<int>(shape[2]));
+  for (size_t c = 0; c < 3; ++c)
+    for (int64_t p = 0; p < shape[1] * shape[2]; ++p) {
+      const float value = 255 * (*pixels++ * n.deviation[c] + n.mean[c]);
+      image.pixels[static_cast<size_t>(3 * p) + c] =
+          static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
+    }
+  return image;
+}
+
+// Rows of a caption and pictures: the stored one, a wider gap, the versions of it.
+class Contact {
+ public:
+  Contact(const std::string& title, int64_t rows, int64_t versions, int side)
+      : factor_(std::max(1, (least_side + side - 1) / side)),
+        cell_(side * factor_),
+        width_(2 * margin + cell_ + 2 * gap + static_cast<int>(versions) * (cell_ + gap)),
+        sheet_(2 * margin + 2 * Sheet::line_height + static_cast<int>(rows) * row_height(), width_) {
+    sheet_.write(title, margin, margin, width_ - 2 * margin);
+    sheet_.write("stored", margin + Sheet::line_height, margin, cell_, true);
+  }
+
+  void head(int64_t version, const std::string& text) {
+    sheet_.write(text, margin + Sheet::line_height, x_of(version), cell_, true);
+  }
+
+  void caption(int64_t row, const std::string& text) {
+    sheet_.write(text, y_of(row), margin, width_ - 2 * margin);
+  }
+  void put_stored(int64_t row, const Image& image) {
+    sheet_.put(image, y_of(row) + Sheet::line_height, margin, factor_);
+  }
+  void put(int64_t row, int64_t version, const Image& image) {
+    sheet_.put(image, y_of(row) + Sheet::line_height, x_of(version), factor_);
+  }
+  const Image& image() const { return sheet_.image(); }
+
+ private:
+  int row_height() const { return Sheet::line_height + cell_ + 2 * gap; }
+  int y_of(int64_t row) const {
+    return margin + 2 * Sheet::line_height + static_cast<int>(row) * row_height();
+  }
+  int x_of(int64_t version) const {
+    return margin + cell_ + 2 * gap + static_cast<int>(version) * (cell_ + gap);
+  }
+
+  int factor_, cell_, width_;
+  Sheet sheet_;
+};
+
+std::string caption_of(const Dataset& data, const Split& split, int64_t i) {
+  return data.class_names[static_cast<size_t>(split.label(i))];
+}
+
+std::string title_of(const Options& options, const TrainConfig& config) {
+  std::string changes;
+  for (const std::string& assignment : options.assignments) changes += ", " + assignment;
+  return config.data.name + ", " +
+         (options.recipe.empty() ? "default augmentation" : "recipe " + options.recipe) + changes;
+}
+
+ExitCode run(const Options& options) {
+  check(options.out.ends_with(".png"), "data show: --out ", options.out, ": wanted a name that ends in .png");
+  const TrainConfig config = config_of(options);
+  const bool masked = config.data.name == "shapes-seg" || config.data.name == "ade20k";
+  const Dataset data = open_data(config.data, masked ? Task::segment : task_of(config.model));
+  const int64_t rows = std::min(options.pictures, data.train->size());
+  const auto split = subset(data.train, rows, options.seed);
+  Contact contact(title_of(options, config), rows, options.versions, static_cast<int>(data.image_shape[1]));
+  fmt::print("{} pictures with {} versions each in {}; from the top:\n", rows, options.versions, options.out);
+  Image image;
+  for (int64_t i = 0; i < rows; ++i) {
+    split->image(i, image);
+    contact.put_stored(i, image);
+    contact.caption(i, caption_of(data, *split, i));
+    fmt::print("  {}: {}\n", caption_of(data, *split, i), split->source(i));
+  }
+
+  LoaderOptions how;  // a batch an epoch: the pictures in their order
+  how.sampler = {.batch = rows, .shuffle = false};
+  how.mix = config.augment.mix;
+  how.seed = options.seed;
+  Loader loader(split, Pipeline::training(data, config.augment), how);
+  for (int64_t version = 0; version < options.versions; ++version) {
+    loader.start(version);
+    const Batch& batch = *loader.next();
+    contact.head(version, batch.other_labels.defined() ? fmt::format("own {:.0f}%", 100 * batch.lam)
+                                                       : fmt::format("epoch {}", version + 1));
+    const float* pixels = batch.images.data<float>();
+    for (int64_t i = 0; i < rows; ++i, pixels += data.image_shape.elements())
+      contact.put(i, version, to_image(pixels, data.image_shape, data.normalisation));
+  }
+  write_png(options.out, contact.image());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_show(CLI::App& data) {
+  CLI::App& command = add_command(
+      data, "show", "A sheet of pictures as they are stored and as training sees them.",
+      {"tessera data show shapes --out sheet.png",
+       "tessera data show tiny-imagenet tiny-imagenet-200 --recipe sl-vit-tiny-imagenet-quick --out "
+       "sheet.png",
+       "tessera data show cifar10 cifar-10-batches-bin --set augment.crop_padding=8 --out sheet.png"},
+      "The versions are made by the loader that feeds training, one an epoch. Where a batch is mixed, the "
+      "column says how much of each picture is its own; the rest is another row's.");
+  const auto options = std::make_shared<Options>();
+  add_source(command, options->source);
+  command.add_option("--out", options->out, "The PNG file to write")->required()->type_name("FILE");
+  command
+      .add_option("--recipe", options->recipe, "The recipe whose augmentation is shown, built in or a file")
+      ->type_name("NAME");
+  command.add_option("--set", options->assignments, "Changes a key of the recipe: augment.flip=false")
+      ->type_name("KEY=VALUE");
+  command.add_option("--pictures", options->pictures, "Rows; default: 6")
+      ->check(CLI::Range(1, 100))
+      ->type_name("N");
+  command.add_option("--versions", options->versions, "Augmented versions of each; default: 8")
+      ->check(CLI::Range(1, 100))
+      ->type_name("N");
+  command.add_option("--image-size", options->image_size, "Pixels a side; default: the data set's own")
+      ->check(positive())
+      ->type_name("N");
+  add_seed(command, options->seed);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

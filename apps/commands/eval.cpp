@@ -1,0 +1,220 @@
+// tessera eval: how good a checkpoint is, class by class.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/options/weights_source.h"
+#include "apps/reporting/class_table.h"
+#include "apps/reporting/table.h"
+#include "apps/training/checkpoint.h"
+#include "apps/training/csv.h"
+#include "apps/training/evaluation.h"
+#include "apps/training/precision.h"
+#include "apps/training/validation.h"
+#include "engine/core/replay.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  WeightsSource weights;
+  std::string checkpoint, dataset, data, split = "validation", csv, images_csv;
+  int64_t batch = 128;
+  bool json = false;
+  Device device = Device::cpu;
+  Precision precision = Precision::f32;
+};
+
+constexpr int64_t widest_matrix = 40;  // classes; more do not fit a screen
+
+// Weights without a run know the number of classes alone; the data set then names them.
+void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
+  const auto& known = checkpoint.data.class_names;
+  const std::string& trained_on = checkpoint.data.source.name;
+  const std::string path = checkpoint.path.string();
+  if (trained_on.empty())
+    check(std::ssize(known) == dataset.classes(), "eval: ", path, " tells ", known.size(), " classes apart, ",
+          dataset.name, " has ", dataset.classes());
+  else
+    check(dataset.class_names == known, "eval: ", path, " tells ", known.size(), " classes of ", trained_on,
+          " apart (", known.front(), " ...), ", dataset.name, " has ", dataset.classes(), " (",
+          dataset.class_names.front(), " ...); they must be the same");
+}
+
+Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
+  DataConfig source = checkpoint.data.source;
+  if (!options.dataset.empty() && options.dataset != source.name) {
+    source = DataConfig();
+    source.name = options.dataset;
+  }
+  check(!source.name.empty(), "eval: ", checkpoint.path.string(),
+        " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
+  source.dir = options.data;
+  source.image_size = checkpoint.data.image_size;
+  Dataset dataset = open_data(source, task_of(checkpoint.model.config));
+  check_classes(checkpoint, dataset);
+  return dataset;
+}
+
+// Labels down, predictions across, both by class number.
+void print_matrix(const Evaluation& e) {
+  const int64_t most = *std::max_element(e.confusion.begin(), e.confusion.end());
+  const int width =
+      static_cast<int>(std::max(std::to_string(most).size(), std::to_string(e.classes - 1).size())) + 1;
+  fmt::print("\nConfusion (label down, prediction across)\n{:>4}", "");
+  for (int64_t k = 0; k < e.classes; ++k) fmt::print("{:>{}}", k, width);
+  for (int64_t k = 0; k < e.classes; ++k) {
+    fmt::print("\n{:>4}", k);
+    for (int64_t j = 0; j < e.classes; ++j)
+      fmt::print("{:>{}}", e.at(k, j) > 0 ? std::to_string(e.at(k, j)) : ".", width);
+  }
+  fmt::print("\n");
+}
+
+void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
+  fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
+  for (const auto& [images, label, predicted] : most_confused(e, 10))
+    fmt::print("{:>6}  {} taken for {}\n", images, names[static_cast<size_t>(label)],
+               names[static_cast<size_t>(predicted)]);
+}
+
+void print_report(const Json& result, const Evaluation& e, const std::vector<std::string>& names) {
+  fmt::print("{}  {} {}, {} images\n", result["checkpoint"].get<std::string>(),
+             result["dataset"].get<std::string>(), result["split"].get<std::string>(), e.images);
+  if (e.task != Task::classify) fmt::print("{}\n", e.text());
+  if (e.task == Task::diffuse) return;
+  if (e.task == Task::segment) {
+    const Column columns[] = {{"class", "class", as_integer}, {"name", "name"}, {"iou", "IoU", as_percent}};
+    fmt::print("\n");
+    return print_table(columns, result["classes"]);
+  }
+  fmt::print("top-1 {:.2f} %  top-5 {:.2f} %  loss {:.4f}\n\n", 100 * e.top1(), 100 * e.top5(), e.loss());
+  const Column columns[] = {{"class", "class", as_integer},   {"name", "name"},
+                            {"images", "images", as_integer}, {"predicted", "predicted", as_integer},
+                            {"recall", "recall", as_percent}, {"precision", "precision", as_percent}};
+  print_table(columns, result["classes"]);
+  if (e.classes <= widest_matrix)
+    print_matrix(e);
+  else
+    print_confused(e, names);
+}
+
+// The table of the classes; numbers as JSON has them, empty where there are none.
+std::string csv_of(const Json& rows) {
+  std::vector<std::string> header;
+  for (const auto& [key, value] : rows.front().items()) header.push_back(key);
+  std::string text = csv_line(header);
+  for (const Json& row : rows) {
+    std::vector<std::string> fields;
+    for (const std::string& key : header) fields.push_back(row[key].is_null() ? "" : as_text(row[key]));
+    text += csv_line(fields);
+  }
+  return text;
+}
+
+// A line a picture, by its number in the split.
+std::string csv_of(const std::vector<Judgement>& judgements, const Split& split, Task task,
+                   const std::vector<std::string>& names) {
+  const auto name = [&](int64_t k) { return names[static_cast<size_t>(k)]; };
+  const bool segments = task == Task::segment;
+  std::string text =
+      segments ? "picture,source,right_pixels\n" : "picture,source,label,predicted,right,confidence,loss\n";
+  for (const Judgement& j : judgements) {
+    std::vector<std::string> fields{std::to_string(j.picture), split.source(j.picture)};
+    if (!segments)
+      for (const std::string& field : {name(j.label), name(j.predicted)}) fields.push_back(field);
+    fields.push_back(fmt::format("{}", j.right));
+    if (!segments)
+      for (const double number : {j.confidence, j.loss}) fields.push_back(fmt::format("{}", number));
+    text += csv_line(fields);
+  }
+  return text;
+}
+
+Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Options& options,
+               const Evaluation& e) {
+  Json result{{"checkpoint", checkpoint.path.string()},
+              {"dataset", dataset.name},
+              {"split", options.split},
+              {"images", e.images}};
+  result.update(e.json());
+  if (e.task == Task::classify)
+    result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", matrix_of(e)}});
+  if (e.task == Task::segment) result["classes"] = iou_rows(e, dataset.class_names);
+  return result;
+}
+
+ExitCode run(const Options& options) {
+  check(options.weights.given() == options.checkpoint.empty(),
+        "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
+  const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
+                                                        : read_checkpoint(options.checkpoint, options.device);
+  const Task task = task_of(checkpoint.model.config);
+  check(task != Task::diffuse || (options.csv.empty() && options.images_csv.empty()),
+        "eval: --csv and --images-csv are about classes, which a diffusion model does not tell apart");
+  const Dataset dataset = open_for(checkpoint, options);
+  const auto split = options.split == "train" ? dataset.train : dataset.validation;
+  const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch,
+                                        {.device = options.device, .resident = false});
+  std::vector<Judgement> judgements;
+  allow_tf32(options.precision == Precision::tf32);
+  const bool narrow = judged_in(task, options.precision) == DType::bf16;
+  const Model model = narrow ? copy_as(checkpoint.model, DType::bf16) : checkpoint.model;
+  const Evaluation e = *evaluate(model, *loader,
+                                 {.device = options.device,
+                                  .go_on = {},
+                                  .judgements = options.images_csv.empty() ? nullptr : &judgements});
+  const Json result = result_of(checkpoint, dataset, options, e);
+  if (!options.csv.empty()) write_file_atomically(options.csv, csv_of(result["classes"]));
+  if (!options.images_csv.empty())
+    write_file_atomically(options.images_csv, csv_of(judgements, *split, task, dataset.class_names));
+  if (options.json)
+    print_json(result);
+  else
+    print_report(result, e, dataset.class_names);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  CLI::App& command =
+      add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
+                  {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
+                   "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR",
+                   "tessera eval runs/cifar --csv classes.csv --images-csv pictures.csv"});
+  auto options = std::make_shared<Options>();
+  command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
+  command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
+      ->type_name("NAME");
+  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--split", options->split, "validation or train")
+      ->check(CLI::IsMember({"validation", "train"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--batch", options->batch, "Images a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  options->weights.add_to(command);
+  command.add_option("--csv", options->csv, "Write the table of the classes into this file too")
+      ->type_name("FILE");
+  command
+      .add_option("--images-csv", options->images_csv,
+                  "Write what was made of each picture into this file: label, prediction, confidence, loss")
+      ->type_name("FILE");
+  add_device(command, options->device);
+  add_precision(command, options->precision);
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

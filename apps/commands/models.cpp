@@ -1,0 +1,82 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "apps/training/footprint.h"
+#include "engine/core/error.h"
+#include "models/model.h"
+#include "models/presets.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  int64_t image_size = 32, classes = 10;
+  bool json = false;
+};
+
+constexpr Column columns[] = {
+    {"name", "preset"},
+    {"parameters", "parameters", as_metric},
+    {"macs", "MACs", as_metric},
+    {"weight_bytes", "weights", as_bytes},
+    {"activation_bytes", "activations", as_bytes},
+};
+
+// What a preset costs, or why there is none of this size.
+Json describe(const std::string& name, const Options& options) {
+  Json row{{"name", name}};
+  try {
+    const Json config = preset(name, options.image_size, options.classes);
+    const Cost cost = cost_of(config);
+    const Footprint footprint = footprint_of(config);
+    row.update({{"parameters", cost.parameters},
+                {"macs", cost.macs},
+                {"weight_bytes", footprint.weights},
+                {"activation_bytes", footprint.activations}});
+  } catch (const Error& error) {
+    row["reason"] = error.what();
+  }
+  return row;
+}
+
+ExitCode list_models(const Options& options) {
+  Json rows = Json::array();
+  for (const std::string& name : preset_names()) rows.push_back(describe(name, options));
+  if (options.json) {
+    print_json(rows);
+    return ExitCode::done;
+  }
+  fmt::print(
+      "One image of {0} x {0} pixels, {1} classes; activations: f32, at the peak of a training step.\n\n",
+      options.image_size, options.classes);
+  print_table(columns, rows);
+  std::string reasons;
+  for (const Json& row : rows)
+    if (row.contains("reason")) reasons += "\n" + row["reason"].get<std::string>();
+  if (!reasons.empty()) fmt::print("{}\n", reasons);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_models(CLI::App& app) {
+  CLI::App& command =
+      add_command(app, "models", "List the presets with parameters, multiply-accumulates and memory.",
+                  {"tessera models", "tessera models --image-size 64 --classes 200 --json"});
+  const auto options = std::make_shared<Options>();
+  const auto size = [&](const char* name, int64_t& value, const char* what) {
+    command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
+  };
+  size("--image-size", options->image_size, "Pixels a side");
+  size("--classes", options->classes, "Number of classes");
+  add_json(command, options->json);
+  on_run(command, [options] { return list_models(*options); });
+}
+
+}  // namespace tessera

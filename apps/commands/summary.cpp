@@ -1,0 +1,211 @@
+#include <fmt/core.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/model_source.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "apps/training/footprint.h"
+#include "engine/autograd/tape.h"
+#include "engine/core/dispatch.h"
+#include "engine/core/error.h"
+#include "engine/core/storage.h"
+#include "models/model.h"
+#include "models/weights.h"
+
+namespace tessera {
+
+namespace {
+
+struct Options {
+  ModelSource model;
+  std::string weights;
+  WeightOptions loading;
+  int64_t batch = 1;
+  bool json = false;
+};
+
+constexpr Column columns[] = {
+    {"name", "module"},
+    {"ops", "operations"},
+    {"output", "output", as_shape},
+    {"parameters", "parameters", as_integer},
+    {"macs", "MACs", as_integer},
+    {"activation_bytes", "activations", as_bytes},
+};
+
+// A row for each module, in the order in which they run.
+class Layers {
+ public:
+  void ran(const Event& event) {
+    Row& row = at(Inside::path());
+    if (row.ops.empty() || row.ops.back() != event.op.name) row.ops.emplace_back(event.op.name);
+    const Shape& shape = event.output.shape();
+    row.output.assign(shape.begin(), shape.end());
+    row.macs += event.macs;
+    const auto in_use = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+    row.activation_bytes += in_use - in_use_;
+    in_use_ = in_use;
+    outputs_.emplace_back(index_.at(Inside::path()), event.output);
+  }
+
+  // Takes off what only this class still holds: no backward pass will read it.
+  void forward_is_over() {
+    for (auto& [row, output] : outputs_) {
+      const bool is_kept = output.shared();
+      const auto before = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+      output = {};
+      if (!is_kept)
+        rows_[row].activation_bytes += static_cast<int64_t>(memory_stats(Device::cpu).in_use) - before;
+    }
+  }
+
+  // Counts for the module that owns it, or that runs it as a part of its own ("patch_embed" its projection).
+  void owns(const Parameter& parameter) {
+    if (!parameter.trainable) return;
+    std::string path = parameter.name;
+    do path.resize(path.find('.') == std::string::npos ? 0 : path.rfind('.'));
+    while (!path.empty() && !index_.contains(path));
+    at(path).parameters += parameter.value.elements();
+  }
+
+  Json json() const {
+    Json rows = Json::array();
+    for (const Row& row : rows_)
+      rows.push_back({{"name", row.name},
+                      {"ops", row.ops},
+                      {"output", row.output},
+                      {"parameters", row.parameters},
+                      {"macs", row.macs},
+                      {"activation_bytes", row.activation_bytes}});
+    return rows;
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    std::vector<std::string> ops;
+    std::vector<int64_t> output;
+    int64_t parameters = 0, macs = 0, activation_bytes = 0;
+  };
+
+  Row& at(const std::string& path) {
+    const auto [found, is_new] = index_.emplace(path, rows_.size());
+    if (is_new) rows_.push_back({path.empty() ? "(model)" : path, {}, {}});
+    return rows_[found->second];
+  }
+
+  std::vector<Row> rows_;
+  std::map<std::string, size_t> index_;
+  std::vector<std::pair<size_t, Tensor>> outputs_;  // of every op, with its row
+  int64_t in_use_ = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
+};
+
+Json layers_of(const Model& model, int64_t batch) {
+  const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
+  Layers layers;
+  const Tape tape;  // so that what a backward pass would read stays in memory
+  const Observer observer([&](const Event& event) { layers.ran(event); });
+  Pass pass;
+  model.forward_all(images, pass);
+  layers.forward_is_over();
+  for (const Parameter& parameter : model.parameters) layers.owns(parameter);
+  return layers.json();
+}
+
+// Multiply-accumulates and shapes are for one image, activations for all that go through at once.
+Json layers_of(const Json& config, int64_t batch) {
+  const DryRun dry;
+  const Model model = build(config);
+  Json rows = layers_of(model, 1);
+  const Json of_batch = layers_of(model, batch);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i]["activation_bytes"] = of_batch.at(i).at("activation_bytes");
+  return rows;
+}
+
+Json total_of(const Json& rows) {
+  Json total{{"name", "total"}, {"parameters", 0}, {"macs", 0}, {"activation_bytes", 0}};
+  for (const Json& row : rows)
+    for (const char* key : {"parameters", "macs", "activation_bytes"})
+      total[key] = total[key].get<int64_t>() + row[key].get<int64_t>();
+  return total;
+}
+
+// Where a batch norm meets a map of one pixel, one image is no batch to train on: there is a "reason"
+// instead.
+Json memory_of(const Json& config, int64_t batch) try {
+  const StepMemory memory = step_memory_of(config, batch);
+  return {{"batch", batch},
+          {"weights", memory.weights},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"activations", memory.activations},
+          {"total", memory.total()}};
+} catch (const Error& error) {
+  return {{"batch", batch}, {"reason", error.what()}};
+}
+
+constexpr Column memory_columns[] = {
+    {"weights", "weights", as_bytes},       {"gradients", "gradients", as_bytes},
+    {"optimizer", "AdamW", as_bytes},       {"activations", "activations", as_bytes},
+    {"total", "a training step", as_bytes},
+};
+
+ExitCode summarise(const Options& options) {
+  const Json config = options.model.config();
+  if (!options.weights.empty()) load_weights(build(config), options.weights, options.loading);
+  Json rows = layers_of(config, options.batch);
+  const Json total = total_of(rows), memory = memory_of(config, options.batch);
+  if (options.json) {
+    print_json({{"model", config}, {"layers", rows}, {"total", total}, {"memory", memory}});
+    return ExitCode::done;
+  }
+  rows.push_back(total);
+  print_table(columns, rows);
+  if (memory.contains("reason")) {
+    fmt::print("\nOutput and MACs for one image. No training step has so many images at once ({}):\n{}\n",
+               options.batch, memory["reason"].get<std::string>());
+    return ExitCode::done;
+  }
+  fmt::print(
+      "\nOutput and MACs for one image; memory in f32, {} at once. A layer's activations are what\n"
+      "forward leaves for the backward pass; at the peak of a training step there are\n\n",
+      options.batch == 1 ? "one image" : fmt::format("{} images", options.batch));
+  print_record(memory_columns, memory);
+  if (!options.weights.empty()) fmt::print("\n{} fits this model.\n", options.weights);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_summary(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "summary", "One model, layer by layer: output shape, parameters, multiply-accumulates, memory.",
+      {"tessera summary sl-vit --image-size 32 --classes 10",
+       "tessera summary runs/demo/best.safetensors --json",
+       "tessera summary vit.json --weights vit.safetensors"});
+  const auto options = std::make_shared<Options>();
+  options->model.add_to(command, "model")->required();
+  command.add_option("--batch", options->batch, "Images that go through at once, for the memory")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  CLI::Option* weights = command.add_option(
+      "--weights", options->weights,
+      "Weights, timm's say, to be held against the model; whatever does not fit is listed");
+  weights->type_name("FILE");
+  command
+      .add_flag("--resize-positions", options->loading.resize_positions,
+                "Their position embeddings may be of another image size")
+      ->needs(weights);
+  command.add_flag("--fresh-head", options->loading.fresh_head, "Their classifier may be of other classes")
+      ->needs(weights);
+  add_json(command, options->json);
+  on_run(command, [options] { return summarise(*options); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,199 @@
+// tessera train: a run from a recipe, or one that goes on.
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/options/train_options.h"
+#include "apps/reporting/rate_curve.h"
+#include "apps/reporting/run_report.h"
+#include "apps/reporting/table.h"
+#include "apps/training/interrupt.h"
+#include "apps/training/recipe.h"
+#include "apps/training/session.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What the command line changes in a recipe; a new run only.
+const std::vector<std::string> run_options{
+    "--recipe",     "--set",        "--dataset", "--model", "--epochs",           "--batch",
+    "--lr",         "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head",
+    "--tensorboard"};
+
+ExitCode list() {
+  fmt::print("{}", list_of_recipes());
+  return ExitCode::done;
+}
+
+ExitCode print_config(const TrainOptions& options) {
+  check(!options.given("--resume"), "train: --print-config is for a new run; RUN/config.json is a run's");
+  print_json(to_json(train_config_of(options)));
+  return ExitCode::done;
+}
+
+std::string base_name(const TrainOptions& options, const TrainConfig& config) {
+  if (options.given("--recipe")) return fs::path(options.recipe).stem().string();
+  return model_name(config) + "-" + config.data.name;
+}
+
+void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
+               const RunFolder& folder) {
+  fmt::print("model  {}, {} parameters\n", model_name(config),
+             as_metric(trainer.model().parameters.trainable_count()));
+  if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
+  fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
+             config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
+             dataset.image_shape[1], dataset.image_shape[2]);
+  for (const std::string& note : dataset.notes) fmt::print("       {}\n", note);
+  if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
+  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads\n", folder.path().string(),
+             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads());
+  std::fflush(stdout);
+}
+
+void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder,
+                  const TrainOptions& options) {
+  const Position& at = trainer.position();
+  const std::string run = folder.path().string();
+  const Task task = task_of(config.model);
+  if (at.best_epoch > 0)
+    fmt::print("\nDone: best {} {} (epoch {}), last {}. The run folder is {}\n", score_name(task),
+               score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
+  else
+    fmt::print("\nDone, but no evaluation was finite, so there is no best. The run folder is {}\n", run);
+  const Precision precision = options.computing.precision;
+  fmt::print("Next:\n  tessera eval {}{}{}\n", run,
+             config.data.dir.empty() ? "" : " --data " + config.data.dir,
+             precision == Precision::f32 ? "" : fmt::format(" --precision {}", name(precision)));
+  if (task == Task::segment) return;
+  if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
+  fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
+  if (options.given("--recipe") && !options.given("--model"))
+    fmt::print("  tessera train --recipe {} --model vit{}   (a plain ViT, to compare)\n", options.recipe,
+               config.data.dir.empty() ? "" : " --data " + config.data.dir);
+}
+
+ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& folder) {
+  const Position& at = trainer.position();
+  fmt::print("\nStopped in epoch {} after step {}; all is saved. Go on with\n  tessera train --resume {}\n",
+             at.epoch + 1, at.step, folder.path().string());
+  return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
+}
+
+void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.string()); }
+
+ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
+               const TrainOptions& options, const char* event) {
+  const Ending ending = run_session(trainer, folder, options.stop, options.computing, event);
+  if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
+  const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
+  say_finished(trainer, config, folder, options);
+  say_report(page);
+  return ExitCode::done;
+}
+
+void check_find_lr(const TrainOptions& options) {
+  check(options.find_lr || !options.json, "train: --json is for the table of --find-lr");
+  check(!options.find_lr || !options.given("--resume"),
+        "train: --find-lr begins with fresh weights, so there is nothing to --resume");
+  check(!options.find_lr || !options.given("--stop-after"),
+        "train: --find-lr ends by itself; leave --stop-after away");
+}
+
+ExitCode start(const TrainOptions& options) {
+  check_find_lr(options);
+  TrainConfig config = train_config_of(options);
+  check_dataset_is_named(config);
+  for (std::string* path : {&config.data.dir, &config.data.token_labels, &config.init.weights})
+    if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
+  const std::string name = base_name(options, config) + (options.find_lr ? "-find-lr" : "");
+  const fs::path out = options.given("--out") ? fs::path(options.out) : free_folder(fs::path("runs") / name);
+  const Dataset dataset = open_data(config.data, task_of(config.model));
+  config.data.image_size = dataset.image_shape[1];
+  TrainConfig shown = config;
+  config.model = resolve_model(config.model, dataset);
+  Trainer trainer(config, dataset, options.computing);
+  if (options.find_lr) {
+    find_lr(trainer, out, options.json);
+    return ExitCode::done;
+  }
+  RunFolder folder = RunFolder::create(out, to_json(config));
+  introduce(trainer, shown, dataset, folder);
+  return train(trainer, config, dataset, folder, options, "start");
+}
+
+ExitCode resume(const TrainOptions& options) {
+  check_find_lr(options);
+  for (const std::string& option : run_options)
+    check(!options.given(option), "train: ", option,
+          " would change the run that --resume goes on with; only --data, ",
+          "--device, --threads and --stop-after go with it");
+  const std::string path = options.resume.empty() ? options.out : options.resume;
+  check(!path.empty(), "train: --resume which run? Give its folder");
+  check(options.resume.empty() || !options.given("--out"), "train: --resume ", path,
+        " goes on in its own folder; leave --out away");
+  RunFolder folder = RunFolder::open(path);
+  TrainConfig config = read_train_config(read_json(folder.config()), folder.config().string());
+  if (options.given("--data")) config.data.dir = options.data;
+  const Dataset dataset = open_data(config.data, task_of(config.model));
+  config.model = resolve_model(config.model, dataset);
+  if (fs::exists(folder.state())) config.init = {};  // the state holds the weights; the file may be gone
+  Trainer trainer(config, dataset, options.computing);
+  if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  if (trainer.finished()) {
+    fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
+    if (!fs::exists(folder.path() / "report.html"))
+      say_report(write_report(folder.path(), dataset, options.computing.device));
+    return ExitCode::done;
+  }
+  introduce(trainer, config, dataset, folder);
+  fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);
+  return train(trainer, config, dataset, folder, options, "resume");
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App& command = add_command(
+      app, "train", "Train a model, or go on with a run.",
+      {"tessera train --recipe demo", "tessera train --recipe sl-vit-tiny-imagenet --data tiny-imagenet-200",
+       "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
+       "tessera train --dataset folder --data DIR --model vit --epochs 20 --set clip=1",
+       "tessera train --dataset folder --data DIR --model vit.json --init vit.safetensors --fresh-head",
+       "tessera train --recipe sl-vit-cifar10-quick --data DIR --find-lr",
+       "tessera train --resume runs/cifar"});
+  auto options = std::make_shared<TrainOptions>();
+  add_train_options(command, *options);
+  std::string recipes = "\nBuilt-in recipes, among those of --list-recipes:";
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.group != built_in_recipes().front().group) break;
+    recipes += fmt::format("\n  {:<28}{}", recipe.name, recipe.about);
+  }
+  recipes +=
+      "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
+  command.footer(
+      command.get_footer() + "\n" + recipes +
+      "\n\nlvvit-s and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
+      "by\n"
+      "  --set data.token_labels=DIR"
+      "\nfor CLASS/NAME.JPEG DIR/CLASS/NAME.safetensors, with \"token_labels\" [2, T, h, w]: the T largest "
+      "logits at "
+      "each\nplace, and their classes."
+      "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after one "
+      "leaves\nat once. A step whose loss or gradient is not finite changes nothing; three in a row end the "
+      "run.");
+  on_run(command, [options] {
+    if (options->list_recipes) return list();
+    if (options->print_config) return print_config(*options);
+    return options->given("--resume") ? resume(*options) : start(*options);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+#include "apps/options/model_source.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/options/options.h"
+#include "engine/core/error.h"
+#include "engine/io/safetensors.h"
+#include "models/presets.h"
+
+namespace tessera {
+
+namespace {
+
+// The model's part of a config: the whole, or what a training run's config has under "model".
+Json model_part(const Json& config, const std::string& where) {
+  check(config.is_object(), where, ": a config is a JSON object");
+  if (config.contains("model") && config.at("model").is_object()) return config.at("model");
+  check(config.contains("arch"), where, ": no \"arch\" in it, so it describes no model");
+  return config;
+}
+
+Json config_in_checkpoint(const std::string& path) {
+  const TensorFile file = read_safetensors(path);
+  const auto found = file.metadata.find("config");
+  check(found != file.metadata.end(), path,
+        ": its metadata holds no config; give the model's config.json instead");
+  return parse_json(found->second, path + ": config");
+}
+
+}  // namespace
+
+CLI::Option* ModelSource::add_to(CLI::App& command, const std::string& option) {
+  CLI::Option* model =
+      command.add_option(option, model_, "A preset, a config (.json) or a checkpoint (.safetensors)");
+  model->type_name("MODEL");
+  if (!model_.empty()) model->capture_default_str();
+  const auto size = [&](const char* name, int64_t& value, const char* what) {
+    return command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
+  };
+  image_size_given_ = size("--image-size", image_size_, "Of a preset: pixels a side");
+  classes_given_ = size("--classes", classes_, "Of a preset: number of classes");
+  return model;
+}
+
+Json ModelSource::config() const {
+  const bool is_config = model_.ends_with(".json"), is_checkpoint = model_.ends_with(".safetensors");
+  if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
+  for (const CLI::Option* option : {image_size_given_, classes_given_})
+    check(option->count() == 0, model_, " says itself what ", option->get_name(), " would; leave it out");
+  return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
+}
+
+Json ModelSource::config_of_preset(const std::string& name) const {
+  return preset(name, image_size_, classes_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,133 @@
+#include "apps/options/train_options.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/training/recipe.h"
+#include "data/registry.h"
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+// "500" steps; "90s", "10m", "2h" of time.
+StopAfter parse_stop(const std::string& text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = text.substr(used);
+  const double seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (std::isfinite(number) && number > 0 && seconds > 0) return {.seconds = number * seconds};
+  if (unit.empty() && number >= 1 && number < 1e15 && number == std::floor(number))
+    return {.steps = static_cast<int64_t>(number)};
+  fail("train: --stop-after '", text, "' is neither a number of steps nor a time like 90s, 10m or 2h");
+}
+
+// A preset's name takes the place of the recipe's, whose own changes stay; a file's config takes all.
+void set_model(Json& document, const std::string& model) {
+  const bool changes_preset =
+      document.contains("model") && document["model"].is_object() && !document["model"].contains("arch");
+  if (model.ends_with(".json"))
+    document["model"] = read_json(model);
+  else if (changes_preset)
+    document["model"]["preset"] = model;
+  else
+    document["model"] = model;
+}
+
+}  // namespace
+
+TrainConfig train_config_of(const TrainOptions& options) {
+  const bool from_recipe = options.given("--recipe");
+  const std::string where = from_recipe ? "recipe " + options.recipe : "train";
+  Json document = from_recipe ? read_recipe(options.recipe) : Json::object();
+  check(document.is_object(), where, ": is ", document.type_name(),
+        ", wanted an object with the keys of a config.json");
+  if (options.given("--model")) set_model(document, options.model);
+  const auto set = [&](const std::string& option, const char* key, const Json& value) {
+    if (options.given(option)) set_key(document, key, value, option);
+  };
+  set("--dataset", "data.name", options.dataset);
+  set("--data", "data.dir", options.data);
+  set("--image-size", "data.image_size", options.image_size);
+  set("--epochs", "epochs", options.epochs);
+  set("--batch", "batch", options.batch);
+  set("--lr", "optimizer.lr", options.lr);
+  set("--seed", "seed", options.seed);
+  set("--init", "init.weights", options.init);
+  set("--resize-positions", "init.resize_positions", options.resize_positions);
+  set("--fresh-head", "init.fresh_head", options.fresh_head);
+  set("--tensorboard", "tensorboard", options.tensorboard);
+  for (const std::string& assignment : options.assignments) set_key(document, assignment);
+  return read_train_config(document, where);
+}
+
+void check_dataset_is_named(const TrainConfig& config) {
+  std::string known;
+  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
+  check(!config.data.name.empty(), "data: which set? Give --dataset NAME (", known,
+        ") or --recipe NAME (demo, or one of --list-recipes)");
+}
+
+void add_config_options(CLI::App& command, TrainOptions& o) {
+  o.command = &command;
+  command.add_option("--recipe", o.recipe, "A built-in recipe or a JSON file, a run's config.json say")
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--set", o.assignments,
+                  "Set any key of the config, as in optimizer.lr=0.001; after all else")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--dataset", o.dataset, "Data set, see tessera data")->type_name("NAME");
+  command.add_option("--data", o.data, "The data set's folder")->type_name("DIR");
+  command.add_option("--model", o.model, "A preset (see tessera models) or a model's config (.json)")
+      ->type_name("NAME");
+  command.add_option("--batch", o.batch, "Images a step")->type_name("N");
+  command.add_option("--image-size", o.image_size, "Pixels a side; 0: the data set's own")->type_name("N");
+  command
+      .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
+      ->type_name("N");
+}
+
+void add_computing_options(CLI::App& command, Computing& computing) {
+  add_device(command, computing.device);
+  add_precision(command, computing.precision);
+  command.add_flag("!--no-graph", computing.graph,
+                   "On a GPU: launch every kernel of a step, do not replay a recorded one");
+  add_threads(command);
+}
+
+void add_train_options(CLI::App& command, TrainOptions& o) {
+  add_config_options(command, o);
+  command.add_flag("--list-recipes", o.list_recipes, "Name the built-in recipes, by the papers' tables");
+  command.add_flag("--print-config", o.print_config,
+                   "Print the whole config that the other options make, and train nothing");
+  command.add_option("--init", o.init, "Begin with these weights: .safetensors, timm's too, or a run folder")
+      ->type_name("FILE");
+  command.add_flag("--resize-positions", o.resize_positions,
+                   "Carry its position embeddings to the model's image size");
+  command.add_flag("--fresh-head", o.fresh_head, "Leave its classifier out, for other classes");
+  command.add_option("--epochs", o.epochs, "How often to go through the training images")->type_name("N");
+  command.add_option("--lr", o.lr, "The learning rate after the warm-up")->type_name("X");
+  command.add_option("--out", o.out, "The run folder; otherwise a new one below runs/")->type_name("RUN");
+  command.add_option("--resume", o.resume, "Go on with the run in this folder, exactly where it stopped")
+      ->expected(0, 1)
+      ->type_name("[RUN]");
+  command
+      .add_option_function<std::string>(
+          "--stop-after", [&o](const std::string& text) { o.stop = parse_stop(text); },
+          "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
+      ->type_name("N");
+  command.add_flag("--find-lr", o.find_lr,
+                   "Train nothing, but try 100 steps of growing learning rates: a table, a suggestion, and "
+                   "the curve in find-lr.html of --out");
+  add_json(command, o.json);
+  command.add_flag("--tensorboard", o.tensorboard, "Write TensorBoard's event files into the run folder too");
+  add_computing_options(command, o.computing);
+}
+
+}  // namespace tessera

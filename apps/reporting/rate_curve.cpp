@@ -1,0 +1,149 @@
+#include "apps/reporting/rate_curve.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/reporting/chart.h"
+#include "apps/reporting/html.h"
+#include "apps/reporting/table.h"
+#include "apps/training/trainer.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double smoothing = 0.8;        // of the curve that is read
+constexpr double diverged_at = 4;        // times the best running mean
+constexpr int64_t rows_for_people = 20;  // of a longer table
+
+std::string as_rate_of_learning(const Json& value) { return fmt::format("{:.2e}", value.get<double>()); }
+std::string as_loss(const Json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.4f}", value.get<double>());
+}
+
+constexpr Column columns[] = {{"lr", "lr", as_rate_of_learning},
+                              {"loss", "loss", as_loss},
+                              {"smoothed", "smoothed", as_loss},
+                              {"note", "note"}};
+
+Json rows_of(const RateCurve& curve) {
+  Json rows = Json::array();
+  for (size_t i = 0; i < curve.rates.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    rows.push_back({{"lr", curve.rates[i]}, {"loss", curve.losses[i]}, {"smoothed", curve.smoothed[i]}});
+    if (at == curve.steepest) rows.back()["note"] = "falls fastest";
+    if (at == curve.lowest) rows.back()["note"] = "lowest";
+  }
+  return rows;
+}
+
+// Some of the rows, evenly, and those with a note.
+Json shortened(const Json& rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t every = (count + rows_for_people - 1) / rows_for_people;
+  Json some = Json::array();
+  for (int64_t i = 0; i < count; ++i) {
+    const Json& row = rows[static_cast<size_t>(i)];
+    if (i % every != 0 && i != count - 1 && !row.contains("note")) continue;
+    some.push_back(row);
+    some.back()["note"] = row.value("note", "");
+  }
+  return some;
+}
+
+std::string drawing_of(const RateCurve& curve, const std::string& suggestion) {
+  Chart chart{.x = {.label = "learning rate", .logarithmic = true}, .y = {.label = "training loss"}};
+  chart.series = {{.name = "loss", .x = curve.rates, .y = curve.losses, .dashed = true},
+                  {.name = "smoothed", .x = curve.rates, .y = curve.smoothed}};
+  if (curve.steepest >= 0)
+    chart.mark = Mark{curve.rates[static_cast<size_t>(curve.steepest)], "falls fastest"};
+  return page("Learning rates", card("Loss while the learning rate grows", suggestion, draw(chart), true));
+}
+
+std::string suggestion_of(const RateCurve& curve) {
+  if (curve.steepest < 0)
+    return "The loss never fell; there is nothing to suggest. Are the labels right, is the batch too small?";
+  return fmt::format(
+      "Suggestion: --lr {:.1e}, where the loss falls fastest; it is lowest at {:.1e}{}.",
+      curve.rates[static_cast<size_t>(curve.steepest)], curve.rates[static_cast<size_t>(curve.lowest)],
+      curve.diverged ? fmt::format(", and beyond {:.1e} it diverges", curve.rates.back()) : "");
+}
+
+}  // namespace
+
+std::vector<double> smooth(const std::vector<double>& values, double decay) {
+  std::vector<double> smoothed(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    double sum = 0, weights = 0;
+    for (size_t j = 0; j < values.size(); ++j) {
+      const double weight = std::pow(decay, std::abs(static_cast<double>(i) - static_cast<double>(j)));
+      sum += weight * values[j];
+      weights += weight;
+    }
+    smoothed[i] = sum / weights;
+  }
+  return smoothed;
+}
+
+void read_curve(RateCurve& curve) {
+  curve.smoothed = smooth(curve.losses, smoothing);
+  const std::vector<double>& y = curve.smoothed;
+  if (y.size() < 3) return;
+  const int64_t lowest = std::min_element(y.begin(), y.end()) - y.begin();
+  double steepest = 0;
+  for (int64_t i = 1; i < lowest; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double slope = (y[at + 1] - y[at - 1]) / std::log(curve.rates[at + 1] / curve.rates[at - 1]);
+    if (slope < steepest) curve.steepest = i;
+    steepest = std::min(steepest, slope);
+  }
+  if (curve.steepest >= 0) curve.lowest = lowest;
+}
+
+RateCurve sweep_rates(Trainer& trainer, const RateSweep& sweep) {
+  RateCurve curve;
+  double mean = 0, best = 0;
+  for (int64_t k = 0; k < sweep.steps && !curve.diverged; ++k) {
+    const double way = static_cast<double>(k) / static_cast<double>(std::max<int64_t>(sweep.steps - 1, 1));
+    const double rate = sweep.lowest * std::pow(sweep.highest / sweep.lowest, way);
+    const double loss = trainer.try_rate(rate);
+    curve.diverged = !std::isfinite(loss);
+    if (curve.diverged) break;
+    mean = k == 0 ? loss : smoothing * mean + (1 - smoothing) * loss;
+    best = k == 0 ? mean : std::min(best, mean);
+    curve.rates.push_back(rate);
+    curve.losses.push_back(loss);
+    curve.diverged = mean > diverged_at * best;
+  }
+  read_curve(curve);
+  return curve;
+}
+
+void find_lr(Trainer& trainer, const fs::path& folder, bool json) {
+  const fs::path plot = folder / "find-lr.html";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check(!error, folder.string(), ": the folder cannot be made: ", error.message());
+  const RateCurve curve = sweep_rates(trainer, {});
+  const std::string suggestion = suggestion_of(curve);
+  const Json rows = rows_of(curve);
+  write_file_atomically(plot, drawing_of(curve, suggestion));
+  if (json) {
+    Json result{
+        {"rows", rows}, {"diverged", curve.diverged}, {"suggestion", nullptr}, {"plot", plot.string()}};
+    if (curve.steepest >= 0) result["suggestion"] = curve.rates[static_cast<size_t>(curve.steepest)];
+    print_json(result);
+    return;
+  }
+  print_table(columns, shortened(rows));
+  fmt::print("\n{}\nThe curve is drawn in {}\n", suggestion, plot.string());
+}
+
+}  // namespace tessera

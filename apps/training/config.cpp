@@ -1,0 +1,287 @@
+#include "apps/training/config.h"
+
+#include <algorithm>
+
+#include "apps/training/augment_config.h"
+#include "data/registry.h"
+#include "models/presets.h"
+
+namespace tessera {
+
+namespace {
+
+const Range share = Range::between(0, 1);
+const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
+
+GroupRule read_group(Fields f) {
+  GroupRule g;
+  if (f.has("dimensions")) g.dimensions = f.get<int64_t>("dimensions", at_least_0);
+  g.pattern = g.dimensions ? f.get("pattern", "*") : f.get<std::string>("pattern");
+  g.lr_scale = f.get("lr_scale", g.lr_scale, at_least_0);
+  if (f.has("weight_decay")) g.weight_decay = f.get<double>("weight_decay", at_least_0);
+  f.done();
+  return g;
+}
+
+// A rule's own keys are known to that rule alone: "momentum" for adamw is an error.
+OptimizerConfig read_optimizer(Fields f) {
+  OptimizerConfig o;
+  o.kind = f.choice("kind", {"adamw", "sgd"}, "adamw");
+  o.lr = f.get("lr", o.lr, Range::above(0));
+  o.weight_decay = f.get("weight_decay", o.weight_decay, at_least_0);
+  if (o.kind == "adamw") {
+    const auto betas = f.get<std::vector<double>>("betas", {o.beta1, o.beta2}, share);
+    if (betas.size() != 2) f.fail_at("betas", "has ", betas.size(), " numbers, wanted 2");
+    o.beta1 = betas[0];
+    o.beta2 = betas[1];
+    if (o.beta1 == 1 || o.beta2 == 1) f.fail_at("betas", "must be below 1");
+    o.eps = f.get("eps", o.eps, Range::above(0));
+  } else {
+    o.momentum = f.get("momentum", o.momentum, share);
+    o.nesterov = f.get("nesterov", o.nesterov);
+  }
+  for (Fields& group : f.objects("groups")) o.groups.push_back(read_group(std::move(group)));
+  f.done();
+  return o;
+}
+
+// `usual` holds the defaults.
+ScheduleConfig read_schedule(Fields f, const ScheduleConfig& usual) {
+  ScheduleConfig s = usual;
+  s.decay = f.choice("decay", {"cosine", "linear", "none"}, "cosine");
+  s.warmup_epochs = f.get("warmup_epochs", s.warmup_epochs, at_least_0);
+  s.min_lr = f.get("min_lr", s.min_lr, at_least_0);
+  s.warmup_lr = f.get("warmup_lr", s.min_lr, at_least_0);
+  s.cooldown_epochs = f.get("cooldown_epochs", s.cooldown_epochs, at_least_0);
+  f.done();
+  return s;
+}
+
+InitConfig read_init(Fields f) {
+  InitConfig i;
+  i.weights = f.get<std::string>("weights", i.weights);
+  i.resize_positions = f.get("resize_positions", i.resize_positions);
+  i.fresh_head = f.get("fresh_head", i.fresh_head);
+  f.done();
+  check(!i.weights.empty() || (!i.resize_positions && !i.fresh_head), f.where(),
+        ": resize_positions and fresh_head say how weights are read; give their file too");
+  return i;
+}
+
+CheckpointConfig read_checkpoint(Fields f) {
+  CheckpointConfig c;
+  c.every_steps = f.get("every_steps", c.every_steps, at_least_0);
+  c.every_minutes = f.get("every_minutes", c.every_minutes, at_least_0);
+  c.every_epochs = f.get("every_epochs", c.every_epochs, at_least_0);
+  c.keep = f.get("keep", c.keep, at_least_0);
+  f.done();
+  return c;
+}
+
+// An object with neither "preset" nor "arch" says what differs from the default preset.
+Json read_model(Fields& f, const Json& otherwise) {
+  const Json* model = f.find("model");
+  if (!model) return otherwise;
+  if (model->is_string()) return {{"preset", *model}};
+  const auto names = [&](const char* key) { return model->is_object() && model->contains(key); };
+  const char* key = names("arch") ? "arch" : "preset";
+  const bool clear = !names(key) || model->at(key).is_string();
+  if (!model->is_object() || (names("preset") && names("arch")) || !clear)
+    f.fail_at("model", "is a preset's name, an object with \"preset\" and what differs from it, or a whole ",
+              "config with \"arch\"");
+  if (names(key)) return *model;
+  Json changed = otherwise;
+  changed.update(*model);
+  return changed;
+}
+
+// task_of, whose refusal of a preset that there is not names the file too.
+Task read_task(const Json& model, const std::string& where) {
+  try {
+    return task_of(model);
+  } catch (const Error& error) {
+    fail(where, ": ", error.what());
+  }
+}
+
+void check_schedule(const TrainConfig& c, const std::string& where) {
+  check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
+        " is above optimizer.lr ", c.optimizer.lr);
+  check(c.schedule.warmup_lr <= c.optimizer.lr, where, ": schedule.warmup_lr ", c.schedule.warmup_lr,
+        " is above optimizer.lr ", c.optimizer.lr);
+  const double given = c.schedule.warmup_epochs + c.schedule.cooldown_epochs;
+  check(c.steps > 0 || given <= static_cast<double>(c.epochs), where, ": schedule.warmup_epochs ",
+        c.schedule.warmup_epochs, c.schedule.cooldown_epochs > 0 ? " and cooldown_epochs" : "",
+        " is more than all ", c.epochs, " epochs; give --epochs or ", "--set schedule.warmup_epochs=N");
+}
+
+Json to_json(const OptimizerConfig& o) {
+  Json json{{"kind", o.kind}, {"lr", o.lr}, {"weight_decay", o.weight_decay}};
+  if (o.kind == "adamw")
+    json.update({{"betas", {o.beta1, o.beta2}}, {"eps", o.eps}});
+  else
+    json.update({{"momentum", o.momentum}, {"nesterov", o.nesterov}});
+  json["groups"] = Json::array();
+  for (const GroupRule& g : o.groups) {
+    Json group{{"pattern", g.pattern}, {"lr_scale", g.lr_scale}};
+    if (g.weight_decay) group["weight_decay"] = *g.weight_decay;
+    if (g.dimensions) group["dimensions"] = *g.dimensions;
+    json["groups"].push_back(group);
+  }
+  return json;
+}
+
+void match(Json& config, const char* key, int64_t wanted, const Dataset& dataset) {
+  const Json given = config.value(key, Json(wanted));
+  check(given == Json(wanted), "model: ", key, " is ", given.dump(), ", ", dataset.name, " has ", wanted);
+  config[key] = wanted;
+}
+
+}  // namespace
+
+DataConfig read_data_config(Fields f) {
+  DataConfig d;
+  d.name = f.get<std::string>("name", d.name);
+  d.dir = f.get<std::string>("dir", d.dir);
+  d.image_size = f.get("image_size", d.image_size, Range::between(0, 4096));
+  d.seed = f.get("seed", d.seed, at_least_0);
+  d.validation_fraction = f.get("validation_fraction", d.validation_fraction, share);
+  d.coarse_labels = f.get("coarse_labels", d.coarse_labels);
+  d.cache_mb = f.get("cache_mb", d.cache_mb, Range::between(0, 1 << 20));
+  d.on_device = f.get("on_device", d.on_device);
+  d.train_images = f.get("train_images", d.train_images, at_least_0);
+  d.validation_images = f.get("validation_images", d.validation_images, at_least_0);
+  d.token_labels = f.get<std::string>("token_labels", d.token_labels);
+  f.done();
+  return d;
+}
+
+Json to_json(const DataConfig& d) {
+  return {{"name", d.name},
+          {"dir", d.dir},
+          {"image_size", d.image_size},
+          {"seed", d.seed},
+          {"validation_fraction", d.validation_fraction},
+          {"coarse_labels", d.coarse_labels},
+          {"cache_mb", d.cache_mb},
+          {"on_device", d.on_device},
+          {"train_images", d.train_images},
+          {"validation_images", d.validation_images},
+          {"token_labels", d.token_labels}};
+}
+
+TrainConfig::TrainConfig() : model({{"preset", "sl-vit"}}) {}
+
+TrainConfig read_train_config(const Json& document, const std::string& where) {
+  TrainConfig c;
+  Fields f(document, where);
+  c.about = f.get<std::string>("about", c.about);
+  c.model = read_model(f, c.model);
+  if (auto init = f.find_object("init")) c.init = read_init(*init);
+  if (auto data = f.find_object("data")) c.data = read_data_config(*data);
+  const Task task = read_task(c.model, where);
+  if (task != Task::classify) c.smoothing = 0;
+  if (task == Task::diffuse) c.augment.crop_padding = 0;
+  if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);
+  if (task != Task::classify && c.augment.mix.any())
+    fail(where, ": augment.mixup and augment.cutmix mix pictures of two classes, which a ",
+         task == Task::diffuse ? "diffusion model" : "segmenter", " cannot learn from");
+  c.batch = f.get("batch", c.batch, at_least_1);
+  c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
+  c.epochs = f.get("epochs", c.epochs, at_least_1);
+  c.steps = f.get("steps", c.steps, at_least_0);
+  c.passes = f.get("passes", c.passes, at_least_1);
+  c.repetitions = f.get("repetitions", c.repetitions, at_least_1);
+  c.epoch_multiple = f.get("epoch_multiple", c.epoch_multiple, at_least_1);
+  if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
+  c.schedule.warmup_epochs = std::min(c.schedule.warmup_epochs, static_cast<double>(c.epochs) / 10);
+  if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule, c.schedule);
+  c.clip = f.get("clip", c.clip, at_least_0);
+  c.smoothing = f.get("smoothing", c.smoothing, share);
+  if (task == Task::diffuse && c.smoothing > 0)
+    f.fail_at("smoothing", "is ", c.smoothing,
+              "; a diffusion model is told one class, there is no label to smooth");
+  c.ema = f.get("ema", c.ema, share);
+  c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
+  if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
+  c.tensorboard = f.get("tensorboard", c.tensorboard);
+  c.seed = f.get("seed", c.seed, at_least_0);
+  f.done();
+  check_schedule(c, where);
+  return c;
+}
+
+Json to_json(const TrainConfig& c) {
+  return {{"about", c.about},
+          {"model", c.model},
+          {"init",
+           {{"weights", c.init.weights},
+            {"resize_positions", c.init.resize_positions},
+            {"fresh_head", c.init.fresh_head}}},
+          {"data", to_json(c.data)},
+          {"augment", to_json(c.augment)},
+          {"batch", c.batch},
+          {"micro_batch", c.micro_batch},
+          {"epochs", c.epochs},
+          {"steps", c.steps},
+          {"passes", c.passes},
+          {"repetitions", c.repetitions},
+          {"epoch_multiple", c.epoch_multiple},
+          {"optimizer", to_json(c.optimizer)},
+          {"schedule",
+           {{"decay", c.schedule.decay},
+            {"warmup_epochs", c.schedule.warmup_epochs},
+            {"warmup_lr", c.schedule.warmup_lr},
+            {"min_lr", c.schedule.min_lr},
+            {"cooldown_epochs", c.schedule.cooldown_epochs}}},
+          {"clip", c.clip},
+          {"smoothing", c.smoothing},
+          {"ema", c.ema},
+          {"eval_every", c.eval_every},
+          {"checkpoint",
+           {{"every_steps", c.checkpoint.every_steps},
+            {"every_minutes", c.checkpoint.every_minutes},
+            {"every_epochs", c.checkpoint.every_epochs},
+            {"keep", c.checkpoint.keep}}},
+          {"tensorboard", c.tensorboard},
+          {"seed", c.seed}};
+}
+
+std::string model_name(const TrainConfig& config) {
+  return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
+}
+
+Dataset open_data(const DataConfig& config, Task task) {
+  DatasetOptions options;
+  options.image_size = static_cast<int>(config.image_size);
+  options.seed = static_cast<uint64_t>(config.seed);
+  options.validation_fraction = config.validation_fraction;
+  options.coarse_labels = config.coarse_labels;
+  options.cache_bytes = static_cast<size_t>(config.cache_mb) << 20;
+  options.train_images = config.train_images;
+  options.validation_images = config.validation_images;
+  Dataset dataset = open_dataset(config.name, config.dir, options);
+  const bool has_masks = dataset.train->has_masks();
+  check(task != Task::segment || has_masks, "data: ", config.name,
+        " has no class for each pixel, which a segmenter is trained on; shapes-seg and ade20k have");
+  check(task == Task::segment || !has_masks, "data: ", config.name,
+        " gives a class to each pixel; a segmenter is trained on it, --model lvvit-s-seg say");
+  if (task == Task::diffuse) dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
+  return dataset;
+}
+
+Json resolve_model(const Json& model, const Dataset& dataset) {
+  const int64_t image_size = dataset.image_shape[1];
+  Json config = model;
+  if (model.contains("preset")) {
+    config = preset(model.at("preset").get<std::string>(), image_size, dataset.classes());
+    Json patch = model;
+    patch.erase("preset");
+    config.merge_patch(patch);
+  }
+  match(config, "image_size", image_size, dataset);
+  match(config, "num_classes", dataset.classes(), dataset);
+  return config;
+}
+
+}  // namespace tessera

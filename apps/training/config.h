@@ -1,0 +1,121 @@
+#pragma once
+
+// Everything that a training run is, as one document: recipes and a run's config.json are written so.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/training/task.h"
+#include "data/augment/options.h"
+#include "data/dataset.h"
+#include "engine/io/json.h"
+#include "engine/optim/parameter_groups.h"
+
+namespace tessera {
+
+struct DataConfig {
+  std::string name;        // of the data set, as in data/registry.h
+  std::string dir;         // where it lies; recipes leave it to --data
+  int64_t image_size = 0;  // pixels a side; 0: the data set's own
+  int64_t seed = 0;        // of a folder's split, of shapes, and of the parts below
+  double validation_fraction = 0.1;
+  bool coarse_labels = false;
+  int64_t cache_mb = 256;         // MiB of decoded pictures kept
+  bool on_device = true;          // on a GPU: keep the training pictures in its memory, where they fit
+  int64_t train_images = 0;       // train on so many, drawn by the seed; 0: all
+  int64_t validation_images = 0;  // evaluate on so many; 0: all
+  std::string token_labels;       // the folder of a teacher's maps, see data/token_labels.h; empty: none
+};
+
+struct OptimizerConfig {
+  std::string kind = "adamw";  // or "sgd"
+  double lr = 0.003;
+  double weight_decay = 0.05;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
+  double momentum = 0.9;                          // sgd
+  bool nesterov = false;                          // sgd
+  std::vector<GroupRule> groups;                  // what is special about some parameters
+};
+
+// Linear warm-up from warmup_lr, then a decay to min_lr, which the last cooldown_epochs stay at. A config's
+// default warm-up is a tenth of its epochs, 10 at most; its default warmup_lr is its min_lr.
+struct ScheduleConfig {
+  std::string decay = "cosine";  // or "linear", or "none": the learning rate stays
+  double warmup_epochs = 10;
+  double warmup_lr = 1e-6;
+  double min_lr = 1e-6;
+  double cooldown_epochs = 0;
+};
+
+struct CheckpointConfig {
+  int64_t every_steps = 0;    // within an epoch; 0: never by count
+  double every_minutes = 10;  // likewise by the clock; 0: never. After each epoch state is saved in any case
+  int64_t every_epochs = 0;   // weights of so many epochs' ends, beside best and last; 0: of none
+  int64_t keep = 0;           // so many of those, the newest; 0: all
+};
+
+// The weights that a run begins with, where they are not drawn afresh.
+struct InitConfig {
+  std::string weights;            // .safetensors, Tessera's or timm's, or a run folder; empty: none
+  bool resize_positions = false;  // see models/weights.h
+  bool fresh_head = false;        // likewise
+};
+
+// The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.
+struct TrainConfig {
+  std::string about;  // what the recipe is for
+  Json model;         // {"preset": NAME, and what differs from it}, or a whole config with "arch"
+  InitConfig init;
+  DataConfig data;
+  AugmentOptions augment;
+  int64_t batch = 128;
+  int64_t micro_batch = 64;  // images that go forward and backward at once; 0: the whole batch
+  int64_t epochs = 100;
+  int64_t steps = 0;   // end, and reach the schedule's end, after so many; 0: all epochs
+  int64_t passes = 1;  // over the training images in one epoch
+  // Each image so often in a row, an epoch's length staying `passes` times the images: with 3, DeiT's
+  // repeated augmentation (Hoffer et al., 2020). The code of "Vision Transformer for Small-Size Datasets" has
+  // 3 passes and no repetition instead.
+  int64_t repetitions = 1;
+  int64_t epoch_multiple = 1;  // images in an epoch are cut to a multiple of this; 256 in DeiT's code
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  double clip = 0;         // the largest norm of the gradient; 0: any
+  double smoothing = 0.1;  // of the labels
+  double ema = 0;          // decay of the weights' moving average, which is then what is evaluated; 0: none
+  int64_t eval_every = 1;  // epochs; the last one is evaluated in any case
+  CheckpointConfig checkpoint;
+  bool tensorboard = false;  // write TensorBoard's event files too
+  int64_t seed = 0;          // of weights, order and augmentation
+
+  TrainConfig();
+};
+
+// Fails for an unknown key with the nearest known one, and for a value of the wrong type or out of range;
+// messages begin with `where`. Whatever is left out has its default, which for a diffusion model means
+// neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw, and for a
+// segmenter no smoothing.
+TrainConfig read_train_config(const Json& document, const std::string& where);
+
+// The whole config, which read_train_config reads back.
+Json to_json(const TrainConfig& config);
+
+// The "data" part of it alone.
+DataConfig read_data_config(Fields fields);
+Json to_json(const DataConfig& config);
+
+// The model's preset, or its architecture.
+std::string model_name(const TrainConfig& config);
+
+// Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are
+// scaled to [-1, 1], the range that sampling keeps to. Fails where only one of model and data set is about
+// pixels' classes.
+Dataset open_data(const DataConfig& config, Task task = Task::classify);
+
+// The model's whole config ("arch" and all) for images and classes of `dataset`. Fails for an unknown preset,
+// and where a given image_size or num_classes is not the data set's.
+Json resolve_model(const Json& model, const Dataset& dataset);
+
+}  // namespace tessera

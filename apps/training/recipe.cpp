@@ -1,0 +1,105 @@
+#include "apps/training/recipe.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* single = "For a CPU and an hour or less";
+
+// A row's "model" stays as it is: a null in it is a change to its preset.
+void change(Json& document, const Json& entry) {
+  const Json config = entry.value("config", Json::object());
+  document.merge_patch(config);
+  if (config.contains("model")) document["model"] = config["model"];
+}
+
+BuiltInRecipe row_of(const Json& table, const std::string& model, const std::string& dataset) {
+  const Json &of_model = table.at("models").at(model), &of_dataset = table.at("datasets").at(dataset);
+  BuiltInRecipe row{model + "-" + dataset, table.at("about"), of_model.at("about"), Json::object()};
+  row.about += " on " + of_dataset.at("about").get<std::string>();
+  if (of_model.contains("top1") && of_model["top1"].contains(dataset))
+    row.about += fmt::format("; the paper: {:.2f} %", of_model["top1"][dataset].get<double>());
+  row.document["about"] = row.about;
+  row.document["model"] = model;
+  row.document.update(table.at("base"));
+  change(row.document, of_dataset);
+  change(row.document, of_model);
+  return row;
+}
+
+std::vector<BuiltInRecipe> read_built_in_recipes() {
+  std::vector<BuiltInRecipe> singles, rows;
+  for (const auto& [name, text] : recipe_files()) {
+    Json document = parse_json(text, "recipe " + std::string(name));
+    if (!document.contains("models")) {
+      const std::string about = document.value("about", "");
+      singles.push_back({std::string(name), single, about, std::move(document)});
+      continue;
+    }
+    for (const auto& model : document.at("models").items())
+      for (const auto& dataset : document.at("datasets").items())
+        rows.push_back(row_of(document, model.key(), dataset.key()));
+  }
+  singles.insert(singles.end(), rows.begin(), rows.end());
+  return singles;
+}
+
+}  // namespace
+
+const std::vector<BuiltInRecipe>& built_in_recipes() {
+  static const std::vector<BuiltInRecipe> recipes = read_built_in_recipes();
+  return recipes;
+}
+
+std::string list_of_recipes() {
+  std::string text, group;
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", recipe.group);
+    group = recipe.group;
+    text += fmt::format("  {:<32}{}\n", recipe.name, recipe.about);
+  }
+  return text;
+}
+
+Json read_recipe(const std::string& name_or_file) {
+  std::vector<std::string> names;
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.name == name_or_file) return recipe.document;
+    names.push_back(recipe.name);
+  }
+  if (std::filesystem::exists(name_or_file)) return read_json(name_or_file);
+  fail("recipe '", name_or_file, "' is neither built in (tessera train --list-recipes) nor a file",
+       did_you_mean(name_or_file, names));
+}
+
+void set_key(Json& config, std::string_view path, const Json& value, const std::string& option) {
+  Json* at = &config;
+  for (size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1)) {
+    const std::string key(path.substr(0, dot));
+    const bool model = at == &config && key == "model";
+    at = &(*at)[key];
+    if (model && at->is_string()) *at = Json{{"preset", *at}};
+    check(at->is_null() || at->is_object(), option, ": ", key, " is ", at->dump(),
+          ", not an object with keys");
+  }
+  (*at)[std::string(path)] = value;
+}
+
+void set_key(Json& config, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  check(equals != std::string::npos && equals > 0, "--set '", assignment,
+        "': wanted key=value, as in optimizer.lr=0.001");
+  const std::string text = assignment.substr(equals + 1);
+  const Json value = Json::parse(text, nullptr, false);
+  set_key(config, std::string_view(assignment).substr(0, equals), value.is_discarded() ? Json(text) : value,
+          "--set " + assignment);
+}
+
+}  // namespace tessera

@@ -1,0 +1,138 @@
+#include "apps/training/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+void append(int descriptor, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    check(count >= 0, path.string(), ": cannot be written: ", std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+// A line that a kill has cut short is ended, so that the next one is whole.
+void end_last_line(int descriptor, const fs::path& path) {
+  const off_t size = lseek(descriptor, 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && pread(descriptor, &last, 1, size - 1) == 1 && last != '\n') append(descriptor, "\n", path);
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+  const fs::path file = path_ / "events.jsonl";
+  events_ = ::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  check(events_ >= 0, file.string(), ": cannot be opened: ", std::strerror(errno));
+  if (flock(events_, LOCK_EX | LOCK_NB) != 0) {
+    close(events_);
+    fail(path_.string(), ": another process trains this run at the moment");
+  }
+  end_last_line(events_, file);
+  remove_partial_files(path_);
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      lines_(std::move(other.lines_)),
+      events_(std::exchange(other.events_, -1)) {}
+
+RunFolder::~RunFolder() {
+  if (events_ >= 0) close(events_);
+}
+
+RunFolder RunFolder::create(const fs::path& path, const Json& config) {
+  for (const char* name :
+       {"config.json", "metrics.csv", "last.safetensors", "best.safetensors", "state.safetensors"})
+    check(!fs::exists(path / name), path.string(), ": holds a run already (", name, "); go on with --resume ",
+          path.string(), ", or give another --out");
+  std::error_code error;
+  fs::create_directories(path, error);
+  check(!error, path.string(), ": the run folder cannot be made: ", error.message());
+  RunFolder folder(path);
+  write_json(folder.config(), config);
+  return folder;
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  check(fs::is_regular_file(path / "config.json"), path.string(),
+        ": no run to go on with; a run folder has a config.json");
+  RunFolder folder(path);
+  if (fs::exists(folder.metrics())) {
+    std::istringstream text(read_text(folder.metrics()));
+    for (std::string line; std::getline(text, line);) folder.lines_.push_back(line);
+  }
+  return folder;
+}
+
+fs::path RunFolder::of_epoch(int64_t epoch) const {
+  return path_ / fmt::format("epoch-{:04}.safetensors", epoch);
+}
+
+void RunFolder::drop_epochs(int64_t last) const {
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename();
+    long long epoch = 0;
+    if (std::sscanf(name.c_str(), "epoch-%lld.safetensors", &epoch) == 1 && epoch <= last &&
+        entry.path() == of_epoch(epoch))
+      fs::remove(entry.path());
+  }
+}
+
+void RunFolder::keep_rows(size_t count) {
+  check(count == 0 || lines_.size() > count, metrics().string(), ": has ",
+        lines_.empty() ? 0 : lines_.size() - 1, " rows, the saved state is that after epoch ", count);
+  lines_.resize(count == 0 ? 0 : count + 1);
+}
+
+void RunFolder::add_row(const std::string& header, const std::string& row) {
+  if (lines_.empty()) lines_.push_back(header);
+  lines_.push_back(row);
+  std::string text;
+  for (const std::string& line : lines_) text += line + "\n";
+  write_file_atomically(metrics(), text);
+}
+
+void RunFolder::event(const std::string& name, const Json& details) {
+  Json line{{"event", name}, {"time", utc_now()}};
+  if (details.is_object()) line.update(details);
+  append(events_, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", path_ / "events.jsonl");
+}
+
+fs::path free_folder(const fs::path& wanted) {
+  fs::path path = wanted;
+  for (int number = 2; fs::exists(path); ++number) path = wanted.string() + "-" + std::to_string(number);
+  return path;
+}
+
+}  // namespace tessera

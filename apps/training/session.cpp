@@ -1,0 +1,32 @@
+#include "apps/training/session.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+Ending run_session(Trainer& trainer, RunFolder& folder, const StopAfter& stop, const Computing& computing,
+                   const char* event) {
+  const auto position = [&] {
+    return Json{{"epoch", trainer.position().epoch}, {"step", trainer.position().step}};
+  };
+  Json details = position();
+  details.update(
+      {{"threads", threads()}, {"device", name(computing.device)}, {"precision", name(computing.precision)}});
+  folder.event(event, details);
+  try {
+    const Ending ending = trainer.run(folder, stop);
+    folder.event(ending == Ending::finished ? "finished" : "stopped", position());
+    return ending;
+  } catch (const std::exception& error) {
+    try {
+      folder.event("failed", {{"why", error.what()}});
+    } catch (const Error&) {  // as on a full disk: what went wrong first is what is said
+    }
+    throw;
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "apps/training/tensorboard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "data/formats/image.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t pictures_a_side = 4;
+
+// The first pictures of images [B, 3, H, W], a few a row.
+Image contact_of(const Tensor& images, const Normalisation& n) {
+  const int64_t height = images.dim(2), width = images.dim(3),
+                side = std::min(pictures_a_side,
+                                static_cast<int64_t>(std::sqrt(static_cast<double>(images.dim(0)))));
+  Image sheet(static_cast<int>(side * height), static_cast<int>(side * width));
+  const float* pixels = images.data<float>();
+  for (int64_t i = 0; i < side * side; ++i)
+    for (size_t c = 0; c < 3; ++c)
+      for (int64_t y = 0; y < height; ++y)
+        for (int64_t x = 0; x < width; ++x, ++pixels) {
+          const float value = 255 * (*pixels * n.deviation[c] + n.mean[c]);
+          sheet.at(static_cast<int>(i / side * height + y), static_cast<int>(i % side * width + x))[c] =
+              static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
+        }
+  return sheet;
+}
+
+}  // namespace
+
+void TensorBoard::step(int64_t step, const StepResult& result, double lr, const Batch& batch) {
+  if (!shown_) {
+    const Image sheet = contact_of(batch.images.to(Device::cpu).to(DType::f32), normalisation_);
+    const std::vector<uint8_t> png = encode_png(sheet);
+    file_.image(step, "train/pictures", sheet.height, sheet.width,
+                {reinterpret_cast<const char*>(png.data()), png.size()});
+    shown_ = true;
+  }
+  if (result.trouble) return;
+  const std::pair<std::string, double> scalars[] = {
+      {"train/loss", result.loss}, {"train/gradient_norm", result.gradient_norm}, {"train/lr", lr}};
+  file_.scalars(step, scalars);
+}
+
+void TensorBoard::epoch(int64_t step, const Json& details) {
+  static constexpr std::pair<const char*, const char*> tags[] = {
+      {"train_loss", "epoch/train_loss"},
+      {"train_accuracy", "epoch/train_accuracy"},
+      {"skipped", "epoch/skipped_steps"},
+      {"images_per_second", "epoch/images_per_second"},
+      {"loss", "validation/loss"},
+      {"top1", "validation/top1"},
+      {"top5", "validation/top5"},
+      {"mean_iou", "validation/mean_iou"},
+      {"pixel_accuracy", "validation/pixel_accuracy"}};
+  std::vector<std::pair<std::string, double>> scalars;
+  for (const auto& [key, tag] : tags)
+    if (details.contains(key) && details.at(key).is_number())
+      scalars.emplace_back(tag, details.at(key).get<double>());
+  file_.scalars(step, scalars);
+  file_.flush();
+}
+
+}  // namespace tessera

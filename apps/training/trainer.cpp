@@ -1,0 +1,300 @@
+#include "apps/training/trainer.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/training/interrupt.h"
+#include "apps/training/validation.h"
+#include "engine/core/error.h"
+#include "models/weights.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
+constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
+
+// The maps of the config's folder, or null.
+std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, const Dataset& dataset,
+                                                   const Model& model) {
+  if (config.token_labels.empty()) return nullptr;
+  check(model.token_targets != nullptr, "train: data.token_labels is for a model that is trained by token ",
+        "labelling, lvvit-s or sp-vit-s say; its patches are classified too (\"dense\": true)");
+  return std::make_shared<TokenLabels>(config.token_labels, dataset);
+}
+
+// Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
+bool learns_from_shares(const TrainConfig& config, const Model& model) {
+  return config.augment.mix.any() || model.token_targets != nullptr;
+}
+
+LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
+                             const Computing& computing) {
+  LoaderOptions options;
+  options.sampler = {.batch = config.batch,
+                     .passes = config.passes,
+                     .repetitions = config.repetitions,
+                     .multiple = config.epoch_multiple};
+  options.mix = config.augment.mix;
+  options.token_labels = token_labels_of(config.data, dataset, model);
+  options.seed = static_cast<uint64_t>(config.seed);
+  if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
+    options.delivery = {.device = computing.device,
+                        .dtype = judged_in(task_of(config.model), computing.precision),
+                        .resident = config.data.on_device,
+                        .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
+  return options;
+}
+
+Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
+  const ScheduleConfig& s = config.schedule;
+  const auto steps_of = [&](double epochs) {
+    return std::llround(epochs * static_cast<double>(steps_in_epoch));
+  };
+  using Decay = Schedule::Decay;
+  return Schedule({.highest = config.optimizer.lr,
+                   .first = s.warmup_lr,
+                   .last = s.min_lr,
+                   .warmup = steps_of(s.warmup_epochs),
+                   .iterations = steps - steps_of(s.cooldown_epochs),
+                   .decay = s.decay == "cosine"   ? Decay::cosine
+                            : s.decay == "linear" ? Decay::linear
+                                                  : Decay::none});
+}
+
+// Puts the average, if there is one, in the place of the weights while it lives.
+class Averaged {
+ public:
+  explicit Averaged(const std::optional<Ema>& average) : average_(average) { swap(); }
+  ~Averaged() { swap(); }
+  Averaged(const Averaged&) = delete;
+  Averaged& operator=(const Averaged&) = delete;
+
+ private:
+  void swap() const {
+    if (average_) average_->swap();
+  }
+
+  const std::optional<Ema>& average_;
+};
+
+// The config's model, with the weights that it begins with.
+Model initial_model(const TrainConfig& config, Device device) {
+  Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
+  if (!config.init.weights.empty())
+    load_weights(model, checkpoint_file(config.init.weights),
+                 {config.init.resize_positions, config.init.fresh_head});
+  return model;
+}
+
+std::optional<Ema> average_of(const TrainConfig& config, const Model& model) {
+  if (config.ema <= 0) return std::nullopt;
+  return Ema(model.parameters.state(), config.ema);
+}
+
+double since(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing)
+    : config_(config),
+      task_(task_of(config.model)),
+      facts_(config.data, dataset),
+      device_(computing.device),
+      model_(initial_model(config, computing.device)),
+      optimizer_(make_optimizer(config.optimizer, model_.parameters)),
+      average_(average_of(config, model_)),
+      step_(model_, *optimizer_,
+            {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
+             average_ ? &*average_ : nullptr, learns_from_shares(config, model_)}),
+      train_(dataset.train, Pipeline::training(dataset, config.augment),
+             loader_options(config, dataset, model_, computing)),
+      validation_(validation_loader(dataset.validation, Pipeline(dataset), config, computing)),
+      schedule_(schedule_of(config, train_.batches(), total_steps())) {
+  at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
+}
+
+Trainer::~Trainer() = default;
+
+int64_t Trainer::total_steps() const {
+  return config_.steps > 0 ? config_.steps : config_.epochs * train_.batches();
+}
+
+int64_t Trainer::epochs() const { return (total_steps() + train_.batches() - 1) / train_.batches(); }
+
+int64_t Trainer::steps_in(int64_t epoch) const {
+  return std::min(train_.batches(), total_steps() - epoch * train_.batches());
+}
+
+bool Trainer::stopping() const {
+  return Interrupt::signal() != 0 || (stop_.steps > 0 && session_steps_ >= stop_.steps) ||
+         (stop_.seconds > 0 && since(began_) >= stop_.seconds);
+}
+
+Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
+  const Interrupt interrupt;
+  stop_ = stop;
+  session_steps_ = 0;
+  began_ = saved_ = Clock::now();
+  if (config_.tensorboard && !finished()) board_.emplace(folder.path(), steps_done(), facts_.normalisation);
+  while (!finished())
+    if (!train_epoch(folder) || !finish_epoch(folder)) {
+      progress_.clear();
+      save_state(folder);
+      return Interrupt::signal() != 0 ? Ending::interrupted : Ending::stopped;
+    }
+  return Ending::finished;
+}
+
+bool Trainer::train_epoch(RunFolder& folder) {
+  train_.start(at_.epoch, at_.step);
+  epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
+  for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
+    if (stopping()) return finish_steps(&folder, 0), false;
+    start_step(*train_.next());
+    const bool last = steps_begun() == steps, save = !last && save_is_due();
+    finish_steps(&folder, last || save ? 0 : most_left());
+    if (at_.step > 0) show(last);
+    if (save) save_state(folder);
+  }
+  return true;
+}
+
+StepBatch Trainer::step_batch(const Batch& batch) const {
+  return {batch.images,     targets_of(batch, task_), batch.other_labels, batch.lam,
+          batch.token_maps, batch.token_views,        batch.shares,       batch.host_labels};
+}
+
+void Trainer::start_step(const Batch& batch) {
+  const double lr = schedule_.lr(at_.epoch * train_.batches() + steps_begun());
+  Pass pass{.training = true, .random = Random(at_.random)};
+  step_.start(step_batch(batch), lr, pass);
+  at_.random = pass.random.state();
+  under_way_.push_back({batch, lr});
+  ++session_steps_;
+}
+
+void Trainer::finish_steps(RunFolder* folder, size_t left) {
+  while (under_way_.size() > left) {
+    const Begun begun = std::move(under_way_.front());
+    under_way_.pop_front();
+    const StepResult result = step_.finish();
+    const int64_t images = begun.batch.images.dim(0);
+    at_.add(result, images, begun.lr);
+    if (!result.note.empty()) progress_.note(result.note);
+    if (board_) board_->step(steps_done(), result, begun.lr, begun.batch);
+    if (result.trouble && folder) note_trouble(*folder, *result.trouble);
+    if (result.trouble && !folder) progress_.note(*result.trouble + "; the step is left out");
+    epoch_clock_.images += images;
+  }
+}
+
+double Trainer::try_rate(double lr) {
+  if (at_.step == 0) train_.start(at_.epoch);
+  Pass pass{.training = true, .random = Random(at_.random)};
+  const StepResult result = step_(step_batch(*train_.next()), lr, pass);
+  at_.random = pass.random.state();
+  if (++at_.step == train_.batches()) at_.next_epoch();
+  return result.trouble ? std::nan("") : result.loss;
+}
+
+int64_t Trainer::rehearse(const std::function<bool()>& go_on) {
+  int64_t steps = 0;
+  for (; go_on(); ++steps) {
+    if (steps_begun() == 0) train_.start(at_.epoch);
+    start_step(*train_.next());
+    const bool last = steps_begun() == train_.batches();
+    finish_steps(nullptr, last ? 0 : most_left());
+    if (last) at_.next_epoch();
+  }
+  finish_steps(nullptr, 0);
+  return steps;
+}
+
+void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
+  folder.event("skipped", {{"epoch", at_.epoch + 1}, {"step", at_.step}, {"why", trouble}});
+  const std::string where = fmt::format("epoch {}, step {}: {}", at_.epoch + 1, at_.step, trouble);
+  if (at_.skipped_in_a_row < most_skipped) return progress_.note(where + "; the step is left out");
+  fail("train: ", where, "; ", most_skipped, " steps in a row went wrong, so the run stops. The weights are ",
+       "those from before them, the files those of the last save. Begin anew with a lower learning rate ",
+       "(--lr), a longer warm-up (--set schedule.warmup_epochs=N) or clipping (--set clip=1): tessera train ",
+       "--recipe ", folder.config().string(), " --lr ", config_.optimizer.lr / 10, " --out NEW");
+}
+
+bool Trainer::save_is_due() const {
+  const int64_t every = config_.checkpoint.every_steps;
+  const double minutes = config_.checkpoint.every_minutes;
+  return (every > 0 && steps_begun() % every == 0) || (minutes > 0 && since(saved_) >= 60 * minutes);
+}
+
+void Trainer::show(bool last) {
+  const double elapsed = since(epoch_clock_.began),
+               waited = train_.wait_seconds() - epoch_clock_.waited_before;
+  const double rate = static_cast<double>(epoch_clock_.images) / elapsed;
+  const double left = static_cast<double>((total_steps() - steps_done()) * config_.batch) / rate +
+                      static_cast<double>(epochs() - at_.epoch) * evaluation_seconds_ /
+                          static_cast<double>(config_.eval_every);
+  progress_.show({at_.epoch + 1, epochs(), at_.step, steps_in(at_.epoch), at_.loss(), accuracy(), at_.lr,
+                  rate, waited / elapsed, left},
+                 last);
+}
+
+bool Trainer::finish_epoch(RunFolder& folder) {
+  const double seconds = since(epoch_clock_.began);
+  const int64_t number = at_.epoch + 1;
+  std::optional<Evaluation> evaluation;
+  {
+    const Averaged averaged(average_);
+    if (number % config_.eval_every == 0 || number == epochs()) {
+      evaluation = evaluate_now();
+      if (!evaluation) return false;
+      if (at_.best_epoch == number) save_weights(folder.best());
+    }
+    save_weights(folder.last());
+    if (const int64_t every = config_.checkpoint.every_epochs; every > 0 && number % every == 0) {
+      save_weights(folder.of_epoch(number));
+      if (config_.checkpoint.keep > 0) folder.drop_epochs(number - config_.checkpoint.keep * every);
+    }
+  }
+  add_metrics(folder, evaluation);
+  report_epoch(folder, evaluation, seconds);
+  at_.next_epoch();
+  save_state(folder);
+  return true;
+}
+
+std::optional<Evaluation> Trainer::evaluate_now() {
+  const Clock::time_point began = Clock::now();
+  const auto go_on = [this](int64_t images) {
+    progress_.show(fmt::format("epoch {}/{}  evaluating, {} images", at_.epoch + 1, epochs(), images));
+    return Interrupt::signal() == 0;
+  };
+  const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
+  const Model& model = task_ == Task::diffuse ? model_ : step_.computing();  // see judged_in()
+  std::vector<Judgement> judgements;
+  const auto evaluation =
+      evaluate(model, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});
+  if (!evaluation) return std::nullopt;
+  evaluation_seconds_ = since(began);
+  at_.last_score = evaluation->score();
+  if (!std::isfinite(evaluation->loss()) || !std::isfinite(at_.last_score)) return evaluation;
+  if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {
+    at_.best_score = at_.last_score;
+    at_.best_epoch = at_.epoch + 1;
+    best_pass_.reset();
+    if (judges) best_pass_ = JudgedPass{*evaluation, std::move(judgements)};
+  }
+  return evaluation;
+}
+
+std::optional<double> Trainer::accuracy() const {
+  if (task_ != Task::classify) return std::nullopt;
+  return at_.accuracy();
+}
+
+}  // namespace tessera

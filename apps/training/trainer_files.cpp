@@ -1,0 +1,112 @@
+// What a trainer writes into its run's folder, and reads back.
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/training/number_watch.h"
+#include "apps/training/trainer.h"
+#include "engine/core/error.h"
+#include "engine/io/safetensors.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr const char* state_format = "tessera state 1";
+constexpr const char* metrics_header =
+    "epoch,step,lr,train_loss,train_accuracy,gradient_norm,skipped,validation_loss,validation_top1,"
+    "validation_top5";
+constexpr const char* segment_columns = ",validation_mean_iou,validation_pixel_accuracy";
+
+// The score in a checkpoint.
+const char* key_of(Task task) {
+  return task == Task::diffuse ? "loss" : task == Task::segment ? "mean_iou" : "top1";
+}
+
+// Nothing that is not finite is ever saved: the file keeps what it has.
+void expect_finite(const NamedTensors& tensors, const std::filesystem::path& path) {
+  if (const auto bad = first_not_finite(tensors))
+    fail(path.string(), ": not written, what was there before is untouched: ", *bad,
+         "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
+}
+
+}  // namespace
+
+void Trainer::add_metrics(RunFolder& folder, const std::optional<Evaluation>& e) const {
+  const auto share = accuracy();
+  const auto number = [](double x) { return std::isnan(x) ? "" : fmt::format("{}", x); };
+  const std::string row =
+      fmt::format("{},{},{},{},{},{},{}", at_.epoch + 1, steps_done(), at_.lr, number(at_.loss()),
+                  share ? number(*share) : "", number(at_.gradient_norm()), at_.skipped);
+  const bool segments = task_ == Task::segment;
+  folder.add_row(std::string(metrics_header) + (segments ? segment_columns : ""), row + "," +
+                                                                                      (e          ? e->csv()
+                                                                                       : segments ? ",,,,"
+                                                                                                  : ",,"));
+}
+
+void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e, double seconds) {
+  const double rate = static_cast<double>(epoch_clock_.images) / seconds;
+  Json details{
+      {"epoch", at_.epoch + 1},    {"train_loss", at_.loss()},
+      {"skipped", at_.skipped},    {"seconds", seconds},
+      {"images_per_second", rate}, {"wait_seconds", train_.wait_seconds() - epoch_clock_.waited_before}};
+  std::string line = fmt::format("epoch {}/{}  train loss {:.4f}", at_.epoch + 1, epochs(), at_.loss());
+  if (const auto share = accuracy()) {
+    details["train_accuracy"] = *share;
+    line += fmt::format(" acc {:.2f} %", 100 * *share);
+  }
+  if (e) {
+    details.update(e->json());
+    details["evaluation_seconds"] = evaluation_seconds_;
+    line += "  validation " + e->text() + (at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
+  }
+  if (at_.skipped > 0) line += fmt::format("  {} steps left out", at_.skipped);
+  progress_.note(line + fmt::format("  {:.0f} img/s", rate));
+  folder.event("epoch", details);
+  if (board_) board_->epoch(steps_done(), details);
+}
+
+void Trainer::save_weights(const std::filesystem::path& path) const {
+  const NamedTensors weights = model_.parameters.state();
+  expect_finite(weights, path);
+  write_checkpoint(path, weights, config_.model, facts_,
+                   {{"epoch", at_.epoch + 1},
+                    {"step", steps_done()},
+                    {key_of(task_), task_ == Task::diffuse ? -at_.last_score : at_.last_score},
+                    {"seed", config_.seed}});
+}
+
+void Trainer::save_state(const RunFolder& folder) {
+  NamedTensors tensors;
+  append_with_prefix(tensors, "model.", model_.parameters.state());
+  append_with_prefix(tensors, "optimizer.", optimizer_->state());
+  if (average_) append_with_prefix(tensors, "average.", average_->state());
+  expect_finite(tensors, folder.state());
+  write_safetensors(folder.state(), tensors, {{"format", state_format}, {"position", to_json(at_).dump()}});
+  saved_ = Clock::now();
+}
+
+bool Trainer::restore(RunFolder& folder) {
+  if (!std::filesystem::exists(folder.state())) {
+    folder.keep_rows(0);
+    return false;
+  }
+  const TensorFile file = read_safetensors(folder.state());
+  const auto position = file.metadata.find("position");
+  check(position != file.metadata.end(), file.where,
+        ": is not the state of a run: its metadata has no 'position'");
+  const std::string where = file.where + ": position";
+  at_ = read_position(parse_json(position->second, where), where);
+  check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
+        ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
+  model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
+  optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
+  if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);
+  folder.keep_rows(static_cast<size_t>(at_.epoch));
+  return true;
+}
+
+}  // namespace tessera

@@ -1,0 +1,197 @@
+#include "data/formats/image.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <numeric>
+
+#include "data/formats/decoding.h"
+#include "data/formats/jpeg.h"
+#include "data/formats/png.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+// Zeroed memory: a damaged file may make stb_image read a table that the file does not define.
+#define STBI_MALLOC(bytes) std::calloc(1, bytes)
+#define STBI_REALLOC(block, bytes) std::realloc(block, bytes)
+#define STBI_FREE(block) std::free(block)
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb/stb_image.h>
+#include <stb/stb_image_write.h>
+
+namespace tessera {
+
+namespace {
+
+using Bytes = std::span<const uint8_t>;
+
+enum class Format { jpeg, png, bmp };
+
+Format format_of(Bytes bytes, const std::string& path) {
+  const auto starts_with = [&](std::initializer_list<uint8_t> magic) {
+    return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+  };
+  if (starts_with({0xFF, 0xD8, 0xFF})) return Format::jpeg;
+  if (starts_with({0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'})) return Format::png;
+  if (starts_with({'B', 'M'})) return Format::bmp;
+  fail(path, ": not a JPEG, PNG or BMP file", bytes.empty() ? " (it is empty)" : "");
+}
+
+uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
+  return value;
+}
+
+// No table of a DHT segment holds more than the 256 codes that stb_image has room for.
+bool huffman_tables_fit(Bytes segment) {
+  while (segment.size() >= 17) {
+    const auto counts = segment.subspan(1, 16);
+    const size_t codes = std::accumulate(counts.begin(), counts.end(), size_t{0});
+    if (codes > 256 || codes > segment.size() - 17) return false;
+    segment = segment.subspan(17 + codes);
+  }
+  return segment.empty();
+}
+
+// Where the entropy-coded data that begins at `at` ends: at an FF that neither 00 (a plain FF) nor a restart
+// marker's number follows.
+size_t scan_end(Bytes bytes, size_t at) {
+  constexpr uint8_t restart = 0xD0;
+  const auto in_scan = [](uint8_t next) { return next == 0 || (next >= restart && next < restart + 8); };
+  while (at + 1 < bytes.size() && (bytes[at] != 0xFF || in_scan(bytes[at + 1]))) ++at;
+  return at;
+}
+
+// stb_image fills what is missing of a JPEG with grey: whether its segments lead to the end marker; if not,
+// `at` is where they break off.
+bool jpeg_intact(Bytes bytes, size_t& at) {
+  constexpr uint8_t tables = 0xC4, end_of_image = 0xD9, scan = 0xDA, fill = 0xFF;
+  for (at = 2; at + 4 <= bytes.size();) {
+    const uint8_t marker = bytes[at + 1];
+    if (bytes[at] != 0xFF) return false;
+    if (marker == end_of_image) return true;
+    if (marker == fill) {
+      ++at;
+      continue;
+    }
+    const size_t length = size_t{bytes[at + 2]} << 8 | bytes[at + 3];
+    if (length < 2 || length > bytes.size() - at - 2) return false;
+    if (marker == tables && !huffman_tables_fit(bytes.subspan(at + 4, length - 2))) return false;
+    at += 2 + length;
+    if (marker == scan) at = scan_end(bytes, at);
+    if (at + 2 == bytes.size()) return bytes[at] == 0xFF && bytes[at + 1] == end_of_image;
+  }
+  return false;
+}
+
+// stb_image fills what is missing of a BMP with black: whether all rows are there.
+bool bmp_complete(Bytes bytes, int height, int width) {
+  if (bytes.size() < 30) return false;
+  const bool old_header = little_endian(bytes, 14, 4) == 12;
+  const int64_t data = little_endian(bytes, 10, 4), bits = little_endian(bytes, old_header ? 24 : 28, 2);
+  const int64_t row_bytes = (width * bits + 31) / 32 * 4;
+  return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
+}
+
+void check_file_size(Bytes bytes, const std::string& path) {
+  check(static_cast<int64_t>(bytes.size()) <= max_image_file_bytes, path, ": ", bytes.size(),
+        " bytes, more than the ", max_image_file_bytes, " that are decoded");
+}
+
+std::array<int, 2> header_dimensions(Bytes bytes, const std::string& path) {
+  int width = 0, height = 0, components = 0;
+  const int length = static_cast<int>(bytes.size());
+  check(stbi_info_from_memory(bytes.data(), length, &width, &height, &components) != 0, path,
+        ": the header is damaged, or of a form that is not decoded");
+  return {height, width};
+}
+
+// At most, while stb_image decodes: inflated, unfiltered, as RGB, and 16 bits a channel.
+constexpr int64_t png_pixel_bytes = 24;
+
+Image decode_stb(Bytes bytes, Format format, const std::string& path) {
+  const int length = static_cast<int>(bytes.size());
+  size_t at = 0;
+  check(format != Format::jpeg || jpeg_intact(bytes, at), path,
+        ": a part of the JPEG is damaged or missing, at byte ", at, " of ", bytes.size(), "; cut short?");
+  if (format == Format::png) check_png(bytes, path);
+  auto [height, width] = header_dimensions(bytes, path);
+  check_dimensions(height, width, path);
+  check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
+        height, " rows of ", width, " pixels; cut short?");
+  if (format == Format::png && takes_much(bytes, height, width, png_pixel_bytes))
+    check_png_pixels(bytes, path);
+  int components = 0;
+  const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
+      stbi_load_from_memory(bytes.data(), length, &width, &height, &components, 3), &stbi_image_free);
+  check(pixels != nullptr, path, ": cannot be decoded: ", stbi_failure_reason());
+  Image image(height, width);
+  std::copy_n(pixels.get(), image.pixels.size(), image.pixels.begin());
+  return image;
+}
+
+}  // namespace
+
+void Image::resize(int h, int w) {
+  height = h;
+  width = w;
+  pixels.resize(static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
+}
+
+void check_dimensions(int64_t height, int64_t width, const std::string& path) {
+  check(height > 0 && width > 0, path, ": an image of ", width, " x ", height, " pixels");
+  check(height <= max_image_pixels / width, path, ": ", width, " x ", height, " pixels, more than the ",
+        max_image_pixels, " that are decoded");
+}
+
+Image decode_image(Bytes bytes, const std::string& path) {
+  check_file_size(bytes, path);
+  const Format format = format_of(bytes, path);
+#ifdef TESSERA_JPEG
+  if (Image image; format == Format::jpeg && decode_jpeg(bytes, path, image)) return image;
+#endif
+  return decode_stb(bytes, format, path);
+}
+
+std::array<int, 2> image_dimensions(Bytes bytes, const std::string& path) {
+  format_of(bytes, path);
+  check_file_size(bytes, path);
+  return header_dimensions(bytes, path);
+}
+
+Image load_image(const std::filesystem::path& path) {
+  return decode_image(read_bytes(path, max_image_file_bytes), path.string());
+}
+
+std::vector<uint8_t> encode_png(const Image& image) {
+  std::vector<uint8_t> bytes;
+  const auto append = [](void* to, void* from, int count) {
+    const auto* first = static_cast<const uint8_t*>(from);
+    static_cast<std::vector<uint8_t>*>(to)->insert(static_cast<std::vector<uint8_t>*>(to)->end(), first,
+                                                   first + count);
+  };
+  check(image.height > 0 && image.width > 0, "PNG: no pixels to write");
+  stbi_write_png_to_func(append, &bytes, image.width, image.height, 3, image.pixels.data(), image.width * 3);
+  return bytes;
+}
+
+void write_png(const std::filesystem::path& path, const Image& image) {
+  check(image.height > 0 && image.width > 0, path.string(), ": no pixels to write");
+  const std::vector<uint8_t> bytes = encode_png(image);
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  check(!out.fail(), path.string(), ": cannot be written");
+}
+
+}  // namespace tessera

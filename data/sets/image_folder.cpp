@@ -1,0 +1,175 @@
+#include "data/sets/image_folder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <numeric>
+
+#include "data/sets/folder.h"
+#include "engine/core/error.h"
+#include "engine/core/random.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int max_depth = 8;  // of sub-folders; a folder that links to its parent would have no end
+constexpr int largest_default_size = 224;
+
+using Items = std::vector<FileSplit::Item>;
+
+enum class Kind { image, foreign_image, other };
+
+Kind kind_of(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto is_one_of = [&](std::initializer_list<const char*> known) {
+    return std::find(known.begin(), known.end(), extension) != known.end();
+  };
+  if (is_one_of({".jpg", ".jpeg", ".jpe", ".png", ".bmp"})) return Kind::image;
+  if (is_one_of({".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm", ".heic", ".heif", ".avif",
+                 ".jp2", ".jxl", ".tga", ".svg", ".ico"}))
+    return Kind::foreign_image;
+  return Kind::other;
+}
+
+// The files that are no pictures: how many, and the first.
+struct LeftOut {
+  int64_t count = 0;
+  std::string first;
+
+  void add(const fs::path& path) {
+    if (count++ == 0) first = path.string();
+  }
+};
+
+void collect(const fs::path& folder, int32_t label, int depth, Items& items, LeftOut& left_out) {
+  check(depth < max_depth, "folder: ", folder.string(), " lies more than ", max_depth, " folders deep");
+  for (const fs::path& entry : list_folder(folder)) {
+    if (is_folder(entry)) {
+      collect(entry, label, depth + 1, items, left_out);
+      continue;
+    }
+    const Kind kind = kind_of(entry);
+    check(kind != Kind::foreign_image, "folder: ", entry.string(),
+          ": JPEG, PNG and BMP are read; convert or remove it");
+    if (kind == Kind::image)
+      items.push_back({entry, label});
+    else
+      left_out.add(entry);
+  }
+}
+
+std::vector<std::string> class_folders(const fs::path& dir, LeftOut& left_out) {
+  std::vector<std::string> names;
+  for (const fs::path& entry : list_folder(dir)) {
+    if (is_folder(entry)) {
+      names.push_back(entry.filename().string());
+      continue;
+    }
+    check(kind_of(entry) == Kind::other, "folder: ", entry.string(),
+          " lies outside a class folder; pictures go to ", (dir / "CLASS" / entry.filename()).string());
+    left_out.add(entry);
+  }
+  return names;
+}
+
+Items items_of(const fs::path& dir, const std::vector<std::string>& present,
+               const std::vector<std::string>& classes, LeftOut& left_out) {
+  Items items;
+  for (const std::string& name : present) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    check(found != classes.end(), "folder: ", (dir / name).string(),
+          " is a class that the training folder lacks", did_you_mean(name, classes));
+    const size_t before = items.size();
+    collect(dir / name, static_cast<int32_t>(found - classes.begin()), 0, items, left_out);
+    check(items.size() > before, "folder: ", (dir / name).string(), " holds no JPEG, PNG or BMP file");
+  }
+  return items;
+}
+
+// Moves a share of each class, at least one picture and never all, out of `train`.
+Items hold_out(Items& train, const std::vector<std::string>& classes, double fraction, uint64_t seed) {
+  check(fraction > 0 && fraction < 1, "folder: a validation fraction of ", fraction,
+        "; it lies between 0 and 1");
+  Items kept, held;
+  for (auto begin = train.begin(); begin != train.end();) {
+    const int32_t label = begin->label;
+    const auto end =
+        std::find_if(begin, train.end(), [label](const auto& item) { return item.label != label; });
+    const int64_t count = end - begin;
+    check(count >= 2, "folder: class ", classes[static_cast<size_t>(label)],
+          " has one picture; two are needed to hold one out for validation");
+    const int64_t take = std::clamp(std::llround(fraction * static_cast<double>(count)), 1LL, count - 1LL);
+    Random random = Random(seed).split(static_cast<uint64_t>(label));
+    for (int64_t i = 0, taken = 0; i < count;
+         ++i) {  // each is taken with the chance that is left: take in all
+      const bool hold = random.below(count - i) < take - taken;
+      (hold ? held : kept).push_back(std::move(begin[i]));
+      taken += hold;
+    }
+    begin = end;
+  }
+  train = std::move(kept);
+  return held;
+}
+
+int default_size(const Items& train, std::vector<std::string>& notes) {
+  const Image first = load_image(train.front().path);
+  const int size = std::min({first.height, first.width, largest_default_size});
+  notes.push_back("image size " + std::to_string(size) + ", after " + train.front().path.string());
+  return size;
+}
+
+fs::path validation_folder(const fs::path& dir, std::vector<std::string>& notes) {
+  for (const char* name : {"val", "valid", "validation", "test"})
+    if (is_folder(dir / name)) {
+      notes.push_back("validation images from " + (dir / name).string());
+      return dir / name;
+    }
+  return {};
+}
+
+}  // namespace
+
+Dataset open_image_folder(const fs::path& dir, const DatasetOptions& options) {
+  check(is_folder(dir),
+        "folder: ", dir.string().empty() ? "no data folder was given" : dir.string() + " is not a folder");
+  Dataset dataset;
+  LeftOut left_out;
+  const bool has_train = is_folder(dir / "train");
+  const fs::path train_dir = has_train ? dir / "train" : dir;
+  dataset.name = "folder";
+  dataset.class_names = class_folders(train_dir, left_out);
+  check(dataset.classes() >= 2, "folder: ", train_dir.string(), " holds ", dataset.classes(),
+        " class folders, at least 2 were expected: DIR/CLASS/*.jpg or DIR/train/CLASS/*.jpg");
+  Items train = items_of(train_dir, dataset.class_names, dataset.class_names, left_out), validation;
+
+  if (const fs::path folder = has_train ? validation_folder(dir, dataset.notes) : fs::path();
+      !folder.empty()) {
+    const std::vector<std::string> present = class_folders(folder, left_out);
+    validation = items_of(folder, present, dataset.class_names, left_out);
+    check(!validation.empty(), "folder: ", folder.string(), " holds no class folder");
+    if (present.size() < dataset.class_names.size())
+      dataset.notes.push_back("only " + std::to_string(present.size()) + " of " +
+                              std::to_string(dataset.classes()) + " classes have validation images");
+  } else {
+    validation = hold_out(train, dataset.class_names, options.validation_fraction, options.seed);
+    dataset.notes.push_back(std::to_string(validation.size()) +
+                            " images held out for validation, by class, with seed " +
+                            std::to_string(options.seed));
+  }
+  if (left_out.count > 0)
+    dataset.notes.push_back(std::to_string(left_out.count) + " files that are no pictures left out, first " +
+                            left_out.first);
+
+  const int size = options.image_size == 0 ? default_size(train, dataset.notes) : options.image_size;
+  dataset.image_shape = {3, size, size};
+  dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
+  dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
+  return dataset;
+}
+
+}  // namespace tessera

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/core/dtype.h"
+#include "engine/core/parallel.h"
+#include "engine/cpu/walk.h"
+
+namespace tessera {
+
+// Loops of the CPU kernels. A chunk of parallel work is about this many elements.
+constexpr int64_t chunk_elements = 1 << 14;
+
+// How many rows of `width` elements make a chunk.
+inline int64_t rows_a_chunk(int64_t width) {
+  return std::max<int64_t>(1, chunk_elements / std::max<int64_t>(1, width));
+}
+
+// out = value, so written that the compiler's vector loops can store a bf16 (not as the copy of a class).
+template <class T> inline void store(T& out, Wide<T> value) {
+  if constexpr (std::is_same_v<T, bf16>)
+    out.bits = bf16(value).bits;
+  else
+    out = value;
+}
+
+// out[i] = f(i), or out[i] += f(i), for i in [begin, end): one vector loop. f returns a Wide<T>. What f reads
+// may be `out` itself, at i alone.
+template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, bool add, F&& f) {
+  if (add) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) store(out[i], Wide<T>(out[i]) + f(i));
+  } else {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) store(out[i], f(i));
+  }
+}
+
+// The same for [0, n) on all threads.
+template <class T, class F> void parallel_write(int64_t n, T* out, bool add, F&& f) {
+  parallel_for(n, chunk_elements, [=](int64_t begin, int64_t end) { write_each(begin, end, out, add, f); });
+}
+
+// row(i) for rows of `width` elements on all threads.
+template <class F> void parallel_rows(int64_t rows, int64_t width, F&& row) {
+  parallel_for(rows, rows_a_chunk(width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) row(i);
+  });
+}
+
+// Walks on all threads: run(offsets, count) for stretches of `count` entries of the innermost axis that start
+// at these offsets of the arrays.
+template <int Arrays, class F> void parallel_walk(const Walk<Arrays>& walk, F&& run) {
+  const int last = walk.rank - 1;
+  const int64_t width = walk.rank == 0 ? 1 : walk.size[static_cast<size_t>(last)];
+  const int64_t rows = walk.elements(std::max(last, 0));
+  if (rows != 1) {
+    parallel_for(rows, rows_a_chunk(width), [&](int64_t begin, int64_t end) {
+      Cursor<Arrays> cursor(walk, last, begin);
+      for (int64_t i = begin; i < end; ++i, cursor.advance()) run(cursor.offset(), width);
+    });
+    return;
+  }
+  parallel_for(width, chunk_elements,
+               [&](int64_t begin, int64_t end) { run(walk.at(begin, walk.rank), end - begin); });
+}
+
+}  // namespace tessera

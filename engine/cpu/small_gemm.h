@@ -1,0 +1,108 @@
+#pragma once
+
+// Matrix products on one core for matrices that fit its caches and are too thin for BLAS to be fast:
+// attention's, whose depth or width is a head's 16 to 64. A block of the result stays in registers while the
+// depth runs past it; the left matrix is broadcast number by number, so that it may lie transposed.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "engine/cpu/simd.h"
+
+namespace tessera {
+
+// Element (i, k) is data[i * row + k * column].
+template <class W> struct Strided {
+  const W* data;
+  int64_t row, column;
+};
+
+// Row i begins at data + i * row; rows are whole vectors.
+template <class W> struct Rows {
+  W* data;
+  int64_t row;
+  operator Rows<const W>() const { return {data, row}; }
+};
+
+namespace detail {
+
+// C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. Takes
+// single arguments because structs would pass through memory, where each call waits for the last one's C.
+template <class W, int R, int N>
+void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, const W* b, int64_t b_stride,
+                const W* start, int64_t start_row, W* c, int64_t c_row) {
+  Vector<W> sum[R * N];
+#pragma GCC unroll 32
+  for (int i = 0; i < R * N; ++i) sum[i] = load_vector(start + i / N * start_row + i % N * lanes<W>);
+  for (int64_t k = 0; k < depth; ++k) {
+    Vector<W> b_row[N];
+#pragma GCC unroll 32
+    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b + k * b_stride + n * lanes<W>);
+#pragma GCC unroll 32
+    for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
+  }
+#pragma GCC unroll 32
+  for (int i = 0; i < R * N; ++i) store_vector(c + i / N * c_row + i % N * lanes<W>, sum[i]);
+}
+
+// n cut into as few pieces of at most `most` as there can be; or the largest of `most` near equal pieces.
+constexpr int64_t pieces(int64_t n, int64_t most) {
+  return static_cast<int32_t>(n + most - 1) / static_cast<int32_t>(most);
+}
+
+// Of the registers, N hold a row of B, one a number of A, the rest the block of C. A sixth vector costs a
+// sixth of the speed in f32, and two thirds in f64.
+inline constexpr int most_vectors = vector_registers == 32 ? 5 : 3;
+constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
+
+template <class W>
+using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, const W*, int64_t, const W*, int64_t, W*,
+                           int64_t);
+
+template <class W, int N, int... r>
+constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequence<int, r...>) {
+  return {gemm_block<W, r + 1, N>...};
+}
+
+// The rows of C in blocks of near equal height, at most what the registers hold.
+template <class W, int N>
+void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
+  static constexpr auto blocks = gemm_blocks<W, N>(std::make_integer_sequence<int, most_rows(N)>());
+  for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
+    const int64_t rows = pieces(m, left);
+    blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b.data, b.row, start.data,
+                                          start.row, c.data, c.row);
+    a.data += rows * a.row;
+    start.data += rows * start.row;
+    c.data += rows * c.row;
+    m -= rows;
+  }
+}
+
+template <class W, int... n> constexpr auto gemm_panels(std::integer_sequence<int, n...>) {
+  return std::array{gemm_columns<W, n + 1>...};
+}
+
+}  // namespace detail
+
+// C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself, which
+// adds, or one row for all, its stride 0. The columns go in panels of near equal width.
+template <class W>
+void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start,
+                Rows<W> c) {
+  static constexpr auto panels =
+      detail::gemm_panels<W>(std::make_integer_sequence<int, detail::most_vectors>());
+  int64_t vectors = n / lanes<W>;
+  for (int64_t left = detail::pieces(vectors, detail::most_vectors); left > 0; --left) {
+    const int64_t width = detail::pieces(vectors, left);
+    panels[static_cast<size_t>(width - 1)](m, depth, a, b, start, c);
+    b.data += width * lanes<W>;
+    start.data += width * lanes<W>;
+    c.data += width * lanes<W>;
+    vectors -= width;
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,287 @@
+#include <limits>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/core/storage.h"
+#include "engine/cpu/each.h"
+#include "engine/cpu/fast_math.h"
+#include "engine/cpu/small_gemm.h"
+#include "engine/ops/attention/attention_kernels.h"
+#include "engine/ops/attention/panels.h"
+#include "engine/ops/attention/rows.h"
+
+namespace tessera {
+
+namespace {
+
+// One thread's panels.
+template <class W> struct Workspace {
+  Panel<W> k, v, k_transposed, v_transposed, dk, dv;  // all keys of a head
+  Panel<W> q, y, dq, dy;                              // a block of its queries
+  Panel<W> scores, ds, before_prior;                  // [block, keys]
+  Panel<W> start, zeros, gate, dgate, own;            // [1, keys]
+  Panel<W> maxima, sums;                              // [1, block]
+
+  static Workspace& of_this_thread() {
+    thread_local Workspace workspace;
+    return workspace;
+  }
+};
+
+// As many queries at a time as leave their scores and gradients in the first cache, in blocks of near equal
+// size.
+template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns) {
+  constexpr int64_t cache = 24 << 10;
+  const int64_t row = 2 * std::max<int64_t>(1, key_columns) * static_cast<int64_t>(sizeof(W));
+  const int64_t most = std::max<int64_t>(32, cache / row);
+  const int64_t blocks = std::max<int64_t>(1, (queries + most - 1) / most);
+  return (queries + blocks - 1) / blocks;
+}
+
+// Where token `first` of the head lies; null where there are none.
+template <class T, class U>
+U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, int64_t first = 0) {
+  return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
+}
+
+// All keys (or values) of a head as rows, zeros after them.
+template <class T>
+Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
+  const int64_t keys = h.sizes.keys, padded = whole_vectors<Wide<T>>(keys);
+  const Rows<Wide<T>> rows = panel.fit(padded, h.sizes.head_dim);
+  load_rows(tokens_of(h, x, keys), x.stride, keys, h.sizes.head_dim, rows);
+  fill_rows(rows, keys, padded, Wide<T>(0));
+  return rows;
+}
+
+// factor * rows^T: [d, keys]
+template <class W> Rows<W> transposed(W factor, Rows<W> rows, int64_t keys, Panel<W>& panel) {
+  const Rows<W> result = panel.fit(rows.row, keys);
+  transpose_rows(factor, rows, result.row, result);
+  return result;
+}
+
+// The row that scores start from: 0 for a key, -inf for the columns after the last, which count for nothing.
+template <class W> Rows<const W> start_of_scores(int64_t keys, Panel<W>& panel) {
+  const Rows<W> start = panel.fit(1, keys);
+  std::fill_n(start.data, keys, W(0));
+  std::fill(start.data + keys, start.data + start.row, -std::numeric_limits<W>::infinity());
+  return {start.data, 0};
+}
+
+// The row that other products start from.
+template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
+  const Rows<W> zeros = panel.fit(1, columns);
+  fill_rows(zeros, 0, 1, W(0));
+  return {zeros.data, 0};
+}
+
+// This head's gates without gaps, where there are any.
+template <class T> const Wide<T>* load_gates(const HeadOfImage<T>& h, Panel<Wide<T>>& panel) {
+  if (!h.terms.gates) return nullptr;
+  const int64_t n = h.sizes.keys, heads = h.sizes.heads;
+  Wide<T>* gate = panel.fit(1, n).data;
+  for (int64_t i = 0; i < n; ++i) gate[i] = Wide<T>(h.terms.gates[(h.image * n + i) * heads + h.head]);
+  return gate;
+}
+
+template <class T> void store_gates(const HeadOfImage<T>& h, const Wide<T>* sums, const Target<T>& dgates) {
+  for (int64_t i = 0; i < h.sizes.keys; ++i) {
+    T& target = dgates.data[(h.image * h.sizes.keys + i) * h.sizes.heads + h.head];
+    target = T(dgates.add ? Wide<T>(target) + sums[i] : sums[i]);
+  }
+}
+
+// y = softmax(s) v of one head, its log-sum-exps if they are wanted.
+template <class T>
+void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
+                  const TokenHeads<const T>& k_heads, const TokenHeads<const T>& v_heads,
+                  const TokenHeads<T>& y_heads, Wide<T>* lse) {
+  using W = Wide<T>;
+  auto& work = Workspace<W>::of_this_thread();
+  const auto& [images, heads, queries, keys, d] = h.sizes;
+  const Rows<W> k = load_all(h, k_heads, work.k), v = load_all(h, v_heads, work.v);
+  // scale (q . k) = q . (scale k): the term on d numbers a key instead of one a pair
+  const Rows<W> kt = transposed(h.terms.scale_term(h.head).factor, k, keys, work.k_transposed);
+  const Rows<const W> start = start_of_scores(keys, work.start), zeros = zero_row(d, work.zeros);
+  const W* gate = load_gates(h, work.gate);
+  const int64_t most = block_of_queries<W>(queries, kt.row);
+  const Rows<W> q = work.q.fit(most, d), s = work.scores.fit(most, keys), y = work.y.fit(most, d);
+  W *maxima = work.maxima.fit(1, most).data, *sums = work.sums.fit(1, most).data;
+  for (int64_t i = 0; i < queries; i += most) {
+    const QueryBlock block{i, std::min(most, queries - i), keys};
+    load_rows(tokens_of(h, q_heads, queries, i), q_heads.stride, block.count, d, q);
+    small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
+    forward_terms(h, block, gate, s, {nullptr, 0});
+    row_maxima(block.count, s, maxima);
+    exponentials(block.count, s, maxima, sums);
+    small_gemm<W>(block.count, y.row, keys, {s.data, s.row, 1}, v, zeros, y);
+    store_rows<T>(
+        y, block.count, d, [=](int64_t r) { return 1 / sums[r]; }, tokens_of(h, y_heads, queries, i),
+        y_heads.stride, false);
+    if (!lse) continue;
+#pragma omp simd
+    for (int64_t r = 0; r < block.count; ++r) lse[i + r] = maxima[r] + fast_log(sums[r]);
+  }
+}
+
+// What one head's backward reads and writes.
+template <class T> struct BackwardHead {
+  TokenHeads<const T> q, k, v, dy;
+  TokenHeads<T> dq, dk, dv;
+  const Wide<T>* lse;      // [Nq]
+  TermSums<Wide<T>> sums;  // of prior and bias; that of the gates is made here
+  Target<T> dgates;
+};
+
+// The gradients of one head; returns d loss / d scale.
+template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const BackwardHead<T>& io) {
+  using W = Wide<T>;
+  auto& work = Workspace<W>::of_this_thread();
+  const auto& [images, heads, queries, keys, d] = h.sizes;
+  const W scale = h.terms.scale_term(h.head).factor;
+  const auto scaled = [=](int64_t) { return scale; };
+  const Rows<W> k = load_all(h, io.k, work.k), v = load_all(h, io.v, work.v);
+  const Rows<W> kt = transposed(scale, k, keys, work.k_transposed),
+                vt = transposed(W(1), v, keys, work.v_transposed);
+  const Rows<const W> start = start_of_scores(keys, work.start),
+                      zeros = zero_row(std::max(keys, d), work.zeros);
+  const W* gate = load_gates(h, work.gate);
+  TermSums<W> sums = io.sums;
+  if (io.dgates.data) {
+    sums.gate = work.dgate.fit(1, keys).data;
+    sums.own = work.own.fit(1, keys);
+    std::fill_n(sums.gate, keys, W(0));
+  }
+  const int64_t most = block_of_queries<W>(queries, kt.row);
+  const Rows<W> q = work.q.fit(most, d), dy = work.dy.fit(most, d), dq = work.dq.fit(most, d);
+  const Rows<W> s = work.scores.fit(most, keys), ds = work.ds.fit(most, keys);
+  const Rows<W> before = sums.prior ? work.before_prior.fit(most, keys) : Rows<W>{nullptr, 0};
+  const Rows<W> dk = work.dk.fit(keys, d), dv = work.dv.fit(keys, d);
+  W *means = work.sums.fit(1, most).data, *shares = work.maxima.fit(1, most).data;
+  fill_rows(dk, 0, keys, W(0));
+  fill_rows(dv, 0, keys, W(0));
+  W dscale = 0;
+  for (int64_t i = 0; i < queries; i += most) {
+    const QueryBlock block{i, std::min(most, queries - i), keys};
+    load_rows(tokens_of(h, io.q, queries, i), io.q.stride, block.count, d, q);
+    load_rows(tokens_of(h, io.dy, queries, i), io.dy.stride, block.count, d, dy);
+    // s = terms(scale q k^T), dP = dy v^T
+    small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
+    small_gemm<W>(block.count, vt.row, d, {dy.data, dy.row, 1}, vt, zeros, ds);
+    forward_terms(h, block, gate, s, before);
+    softmax_backward(block.count, s, ds, io.lse + i, means, shares);
+    backward_terms(h, block, gate, before, ds, sums);
+    // dv += P^T dy, dk += scale ds^T q, dq = scale ds k, dscale += ds . q k^T = (ds k) . q
+    small_gemm<W>(keys, dv.row, block.count, {s.data, 1, s.row}, dy, dv, dv);
+    small_gemm<W>(keys, dk.row, block.count, {ds.data, 1, ds.row}, q, dk, dk);
+    small_gemm<W>(block.count, dq.row, keys, {ds.data, ds.row, 1}, k, zeros, dq);
+    if (h.terms.learned_scale) dscale += dot_product(dq.data, q.data, block.count * q.row);
+    if (T* to = tokens_of(h, io.dq, queries, i))
+      store_rows<T>(dq, block.count, d, scaled, to, io.dq.stride, io.dq.add);
+  }
+  if (T* to = tokens_of(h, io.dk, keys)) store_rows<T>(dk, keys, d, scaled, to, io.dk.stride, io.dk.add);
+  if (T* to = tokens_of(h, io.dv, keys))
+    store_rows<T>(
+        dv, keys, d, [](int64_t) { return W(1); }, to, io.dv.stride, io.dv.add);
+  if (sums.gate) store_gates(h, sums.gate, io.dgates);
+  return dscale;
+}
+
+// A sum for each chunk of images, so that it does not depend on the threads. [chunks, elements]
+template <class W> class PartialSums {
+ public:
+  PartialSums(bool wanted, int64_t chunks, int64_t elements)
+      : wanted_(wanted),
+        chunks_(chunks),
+        elements_(elements),
+        memory_(Device::cpu, wanted ? static_cast<size_t>(chunks * elements) * sizeof(W) : 0) {}
+
+  // Where chunk c sums; null if nothing is wanted.
+  W* chunk(int64_t c) const { return wanted_ ? static_cast<W*>(memory_.data()) + c * elements_ : nullptr; }
+
+  // target [count] = the sum over the chunks, and over the elements that lie `count` apart. Adds up in place.
+  template <class T> void total(const Target<T>& target, int64_t count) const {
+    if (!wanted_ || count == 0) return;
+    W* sum = chunk(0);
+    const int64_t parts = chunks_ * elements_ / count;
+    parallel_for(count, chunk_elements, [=](int64_t begin, int64_t end) {
+      for (int64_t p = 1; p < parts; ++p) {
+        const W* part = sum + p * count;
+#pragma omp simd
+        for (int64_t i = begin; i < end; ++i) sum[i] += part[i];
+      }
+      write_each(begin, end, target.data, target.add, [=](int64_t i) { return sum[i]; });
+    });
+  }
+
+ private:
+  bool wanted_;
+  int64_t chunks_, elements_;
+  Storage memory_;
+};
+
+// Images whose gradients of prior and bias are summed together: few sums, of bounded memory.
+int64_t images_a_chunk(const AttentionSizes& s, bool matrices) {
+  if (!matrices) return 1;
+  constexpr int64_t most_chunks = 8, most_elements = 1 << 24;
+  const int64_t fitting = most_elements / std::max<int64_t>(1, s.heads * s.keys * s.keys);
+  const int64_t chunks = std::clamp<int64_t>(fitting, 1, most_chunks);
+  return std::max<int64_t>(1, (s.images + chunks - 1) / chunks);
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void AttentionKernels<Cpu>::forward(const AttentionSizes& sizes, TokenHeads<const T> q, TokenHeads<const T> k,
+                                    TokenHeads<const T> v, const BatchTerms<T>& terms, T* y, Wide<T>* lse) {
+  const TokenHeads<T> out{y, sizes.heads * sizes.head_dim};
+  parallel_for(sizes.images * sizes.heads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t m = begin; m < end; ++m) {
+      const HeadOfImage<T> head{sizes, terms, m / sizes.heads, m % sizes.heads};
+      forward_head(head, q, k, v, out, lse ? lse + m * sizes.queries : nullptr);
+    }
+  });
+}
+
+template <>
+template <class T>
+void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<const T> q,
+                                     TokenHeads<const T> k, TokenHeads<const T> v, const BatchTerms<T>& terms,
+                                     const Wide<T>* lse, const T* dy, const AttentionGradients<T>& to) {
+  using W = Wide<T>;
+  const int64_t heads = sizes.heads, matrix = sizes.keys * sizes.keys;
+  const int64_t grain = images_a_chunk(sizes, to.dprior.data || to.dbias.data);
+  const int64_t chunks = std::max<int64_t>(1, (sizes.images + grain - 1) / grain);
+  const PartialSums<W> scale(to.dscale.data, chunks, heads), prior(to.dprior.data, chunks, heads * matrix),
+      bias(to.dbias.data, chunks, heads * matrix);
+  if (DryRun::active()) return;
+  parallel_for(chunks * heads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t c = task / heads, head = task % heads;
+      const auto cleared = [&](const PartialSums<W>& sums) {
+        W* sum = sums.chunk(c) ? sums.chunk(c) + head * matrix : nullptr;
+        if (sum) std::fill_n(sum, matrix, W(0));
+        return sum;
+      };
+      BackwardHead<T> io{q, k, v, {dy, heads * sizes.head_dim}, to.dq, to.dk, to.dv, nullptr, {}, to.dgates};
+      io.sums.prior = cleared(prior);
+      io.sums.bias = cleared(bias);
+      W dscale = 0;
+      for (int64_t image = c * grain; image < std::min(sizes.images, (c + 1) * grain); ++image) {
+        io.lse = lse + (image * heads + head) * sizes.queries;
+        dscale += backward_head(HeadOfImage<T>{sizes, terms, image, head}, io);
+      }
+      if (W* sum = scale.chunk(c)) sum[head] = dscale;
+    }
+  });
+  scale.total(to.dscale, heads);
+  prior.total(to.dprior, terms.prior_heads * matrix);
+  bias.total(to.dbias, heads * matrix);
+}
+
+TESSERA_FOR_FLOATS(AttentionKernels<Cpu>::forward)
+TESSERA_FOR_FLOATS(AttentionKernels<Cpu>::backward)
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+// Attention as it is defined, one recorded op a line: what the fast kernels must equal in value and gradient.
+
+#include "engine/ops/attention/attention.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/shape.h"
+#include "engine/ops/softmax.h"
+
+namespace tessera {
+
+Tensor heads_apart(const Tensor& x, int64_t heads) {
+  return permute(x.reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+Tensor heads_together(const Tensor& x) {
+  return permute(x, {0, 2, 1, 3}).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+
+namespace {
+
+// s [B, H, N, N] + mask [W, N, N], image b with mask b % W.
+Tensor add_mask(const Tensor& s, const Tensor& mask) {
+  const int64_t masks = mask.dim(0), heads = s.dim(1), n = s.dim(2);
+  return add(s.reshape({-1, masks, heads, n, n}), mask.reshape({masks, 1, n, n})).reshape(s.shape());
+}
+
+}  // namespace
+
+Tensor through_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
+  s = t.learned_scale.defined() ? multiply(s, t.learned_scale.reshape({heads, 1, 1})) : scale(s, t.scale);
+  if (t.prior.defined()) s = multiply(s, t.prior);
+  if (t.bias.defined()) s = add(s, t.bias);
+  if (t.slopes.defined()) s = add(s, fixed_decay(t.slopes, t.grid, t.prefix));
+  if (t.gates.defined()) s = add(s, content_decay(t.gates, t.grid, t.prefix, t.alpha, t.use_distance));
+  if (t.mask.defined()) s = add_mask(s, t.mask);
+  if (t.mask_diagonal) s = mask_diagonal(s);
+  return s;
+}
+
+namespace {
+
+// q, k, v [B, H, N, d] -> [B, N, H d]
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {
+  const Tensor s = through_terms(matmul(q, k, false, true), heads, terms);
+  return heads_together(matmul(softmax(s), v));
+}
+
+}  // namespace
+
+Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms) {
+  const AttentionSizes size = attention_sizes(qkv, heads, terms);
+  const Tensor parts =
+      permute(qkv.reshape({size.images, size.keys, 3, heads, size.head_dim}), {2, 0, 3, 1, 4});
+  const auto part = [&](int64_t i) {
+    return slice(parts, 0, i, 1).reshape({size.images, heads, size.keys, size.head_dim});
+  };
+  return attend(part(0), part(1), part(2), heads, terms);
+}
+
+Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
+                       const ScoreTerms& terms) {
+  attention_sizes(q, k, v, heads, terms);
+  return attend(heads_apart(q, heads), heads_apart(k, heads), heads_apart(v, heads), heads, terms);
+}
+
+}  // namespace tessera

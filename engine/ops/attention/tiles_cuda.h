@@ -1,0 +1,179 @@
+#pragma once
+
+// What attention's kernels read and how it is cut among blocks and warps: a warp owns sixteen rows of a
+// matrix, queries or keys, and goes with them through tiles of the other.
+
+#include "engine/core/error.h"
+#include "engine/cuda/index.h"
+#include "engine/cuda/launch.h"
+#include "engine/ops/attention/attention_kernels.h"
+#include "engine/ops/attention/score_chain.h"
+
+namespace tessera {
+
+template <class T> struct AttentionOperands;
+
+inline constexpr int warp_rows = 16;  // rows of a warp
+
+// How a head of at most `depth` numbers is cut: into tiles of 8 `blocks` columns, at most `warps` warps a
+// block. By what fits in registers and shared memory; blocks is even.
+template <class T, int depth> struct Cut {
+  static constexpr int blocks = std::is_same_v<T, bf16> ? (depth <= 32   ? 10
+                                                           : depth <= 64 ? 8
+                                                                         : 4)
+                                : sizeof(T) == 4        ? (depth <= 64 ? 8 : 4)
+                                                        : (depth <= 64 ? 4 : 2);
+  static constexpr int warps = std::is_same_v<T, bf16> ? (depth <= 32 ? 5 : 4) : sizeof(T) == 4 ? 4 : 2;
+  // Blocks that a multiprocessor is to hold at a time, at the least: the compiler keeps to their registers.
+  // The forward kernel holds one fragment of scores, the others two.
+  static constexpr bool narrow = std::is_same_v<T, bf16>, small = narrow && depth <= 32;
+  static constexpr int residents(ChainTerms terms) {
+    return narrow && depth <= 16 && terms == ChainTerms::plain ? 3 : narrow ? 2 : 1;
+  }
+  static constexpr int forward_residents(ChainTerms terms) {
+    return small ? (terms == ChainTerms::plain ? 4 : 3) : narrow ? 2 : 1;
+  }
+  static constexpr int columns = 8 * blocks;
+  // Elements from one row in shared memory to the next: 16 bytes more than a row, so that the eight rows and
+  // four columns which a warp reads at once lie in different banks.
+  static constexpr int stride = depth + 16 / static_cast<int>(sizeof(T));
+};
+
+// Which rows are a block's and which its warp's; blocks are numbered (image, head, block of rows).
+struct BlockRows {
+  int64_t image = blockIdx.x;  // or a chunk of images
+  int rows = static_cast<int>(blockDim.x) / warp * warp_rows;
+  int own = own_warp() * warp_rows;  // the warp's first row in the block
+  int number;                        // of the block, within its head
+  int head;
+  int first;  // the block's first row in the matrix
+
+  __device__ BlockRows(int row_blocks, int heads)
+      : number(static_cast<int>(split_off(image, row_blocks))),
+        head(static_cast<int>(split_off(image, heads))),
+        first(number * rows) {}
+};
+
+// The rows of one head of one image where they lie.
+template <class T> struct HeadRows {
+  T* data;
+  int64_t stride;
+  __device__ T* row(int i) const { return data + i * stride; }
+};
+
+template <class T>
+__device__ inline HeadRows<T> rows_of(const TokenHeads<T>& x, int64_t tokens, int64_t image, int head,
+                                      int d) {
+  return {x.data ? x.data + image * tokens * x.stride + int64_t{head} * d : nullptr, x.stride};
+}
+
+// to [rows, depth] in shared memory = `count` rows from `first` on, d numbers each; zeros for the rest. By
+// the whole block. `packed`: rows are whole packs of 16 bytes.
+template <int depth, class T>
+__device__ inline void load_tile(const HeadRows<const T>& from, int first, int count, int d, bool packed,
+                                 int rows, T* to) {
+  constexpr int v = pack_of<T>, packs = depth / v, stride = Cut<T, depth>::stride;
+  for (int p = static_cast<int>(threadIdx.x); p < rows * packs; p += static_cast<int>(blockDim.x)) {
+    const int i = p / packs, j = p % packs * v;
+    const T* row = from.row(first + i);
+    Pack<T, v> pack;
+    if (packed && i < count && j < d) {
+      pack = load_pack<v>(row + j);
+    } else {
+#pragma unroll
+      for (int k = 0; k < v; ++k) pack.at[k] = i < count && j + k < d ? row[j + k] : T(0.0f);
+    }
+    store_pack<v>(to + i * stride + j, pack);
+  }
+}
+
+// The place of a score, or the nearest in the matrix for one outside of it: what its terms read is always
+// there, so that no branch keeps their loads apart.
+template <class T> __device__ inline At place_of(const AttentionOperands<T>& in, int i, int j) {
+  return {min(i, in.queries - 1), min(j, in.keys - 1), in.keys};
+}
+
+// gate [n] = this image's and head's gates without gaps, if there are any. By the whole block.
+template <class T>
+__device__ inline void load_gates(const BatchTerms<T>& terms, int64_t image, int head, int heads, int n,
+                                  Wide<T>* gate) {
+  if (!terms.gates) return;
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x))
+    gate[i] = Wide<T>(terms.gates[(image * n + i) * heads + head]);
+}
+
+// --- on the host ---
+
+// Rows cut into blocks of whole warps, all of as many warps as leave the fewest idle.
+struct RowBlocks {
+  int count, warps;
+
+  RowBlocks(int64_t rows, int most_warps) {
+    const int tiles = static_cast<int>(std::max<int64_t>(1, (rows + warp_rows - 1) / warp_rows));
+    count = (tiles + most_warps - 1) / most_warps;
+    warps = (tiles + count - 1) / count;
+  }
+  int rows() const { return warps * warp_rows; }
+};
+
+// Whether every row begins where packs do; also of no rows.
+template <class T> bool in_packs(const TokenHeads<T>& x) {
+  return x.stride % pack_of<T> == 0 && aligned(x.data, pack_of<T>);
+}
+
+// What every kernel is given.
+template <class T> struct AttentionOperands {
+  int64_t images;
+  int heads, queries, keys, d;
+  TokenHeads<const T> q, k, v, dy;
+  BatchTerms<T> terms;
+  bool packed;  // every row of every operand is whole packs of 16 bytes
+
+  AttentionOperands(const AttentionSizes& s, TokenHeads<const T> its_q, TokenHeads<const T> its_k,
+                    TokenHeads<const T> its_v, const T* its_dy, const BatchTerms<T>& its_terms)
+      : images(s.images),
+        heads(static_cast<int>(s.heads)),
+        queries(static_cast<int>(s.queries)),
+        keys(static_cast<int>(s.keys)),
+        d(static_cast<int>(s.head_dim)),
+        q(its_q),
+        k(its_k),
+        v(its_v),
+        dy{its_dy, s.heads * s.head_dim},
+        terms(its_terms) {
+    packed = d % pack_of<T> == 0 && in_packs(q) && in_packs(k) && in_packs(v) && in_packs(dy);
+  }
+};
+
+// f(integral_constant<int, depth>) with a depth that holds d numbers: of bf16 the least of four, fewer for
+// the others, which are for checks more than for speed. Fails above 128.
+template <class T, class F> void with_depth(int64_t d, const F& f) {
+  check(d <= 128, "attention: heads of ", d, " numbers; on a GPU they are at most 128 wide, so take more ",
+        "heads or --device cpu");
+  if constexpr (std::is_same_v<T, bf16>)
+    if (d <= 16) return f(std::integral_constant<int, 16>{});
+  if (d <= 32) return f(std::integral_constant<int, 32>{});
+  if constexpr (sizeof(T) < 8)
+    if (d <= 64) return f(std::integral_constant<int, 64>{});
+  f(std::integral_constant<int, 128>{});
+}
+
+// f(integral_constant<ChainTerms, terms>) with the terms that there are, or any: for what the papers' models
+// have together there are kernels of their own, but not of types that are for checks more than for speed.
+template <class T, class F> void with_terms(const BatchTerms<T>& terms, const F& f) {
+  const ChainTerms wanted = terms_of(terms);
+  const auto pick = [&]<ChainTerms... known>(std::integer_sequence<ChainTerms, known...>) {
+    const auto on = [&]<ChainTerms one>() { return f(std::integral_constant<ChainTerms, one>{}), true; };
+    return ((wanted == known && on.template operator()<known>()) || ...);
+  };
+  if constexpr (std::is_same_v<T, bf16>)
+    if (pick(std::integer_sequence<ChainTerms, ChainTerms::plain, ChainTerms::prior, ChainTerms::bias,
+                                   ChainTerms::bias_and_mask, ChainTerms::fixed_decay,
+                                   ChainTerms::content_decay>{}))
+      return;
+  f(std::integral_constant<ChainTerms, ChainTerms::any>{});
+}
+
+inline dim3 blocks_of(int64_t count) { return dim3(static_cast<unsigned>(count)); }
+
+}  // namespace tessera

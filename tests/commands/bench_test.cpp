@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+
+#include "tests/commands/program.h"
+#include "tests/cuda.h"
+
+using namespace tessera;
+
+TEST_CASE("tessera bench train measures itself against the machine") {
+  const Said said = tessera_program(
+      "bench train --model sl-vit --image-size 16 --classes 4 --batch 8 --steps 2 --warmup 1 --profile "
+      "--json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const nlohmann::json row = said.json();
+  for (const char* key : {"images_per_second", "gflops", "gemm_peak_gflops", "share_of_peak",
+                          "peak_memory_bytes", "forward_seconds", "backward_seconds", "optimizer_seconds"}) {
+    CAPTURE(key);
+    CHECK(row.at(key) > 0);
+  }
+  CHECK(row.at("share_of_peak").get<double>() ==
+        doctest::Approx(row.at("gflops").get<double>() / row.at("gemm_peak_gflops").get<double>()));
+  double shares = 0;
+  bool linear = false;
+  for (const auto& each : row.at("operations")) {
+    shares += each.at("share").get<double>();
+    linear = linear || each.at("op") == "linear";
+  }
+  CHECK(shares == doctest::Approx(1));
+  CHECK(linear);
+}
+
+TEST_CASE("tessera bench train --presets: a row a preset, or the reason why it has none") {
+  const Said said = tessera_program(
+      "bench train --presets resnet56,dit-s-2,swin --image-size 24 --classes 4 --batch 2 --steps "
+      "1"
+      " --warmup 0 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const nlohmann::json rows = said.json();
+  REQUIRE(rows.size() == 3);
+  CHECK(said.err.find("1/3 resnet56: ") != std::string::npos);
+  for (const size_t i : {0, 1}) {
+    CAPTURE(rows[i].dump());
+    CHECK(rows[i]["model"] == std::vector{"resnet56", "dit-s-2"}[i]);
+    for (const char* key :
+         {"images_per_second", "step_seconds", "gflops", "share_of_peak", "peak_memory_bytes"})
+      CHECK(rows[i][key] > 0);
+  }
+  CHECK(rows[2]["model"] == "swin");
+  CHECK(rows[2]["reason"].get<std::string>().find("24") != std::string::npos);
+  CHECK(!rows[2].contains("images_per_second"));
+}
+
+TEST_CASE("tessera bench train: a segmenter's labels are masks") {
+  const Said said =
+      tessera_program("bench train --model " + fixture("segment") + " --batch 2 --steps 1 --warmup 0 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.json()["images_per_second"] > 0);
+}
+
+TEST_CASE("tessera bench infer, loader and gemm") {
+  const Said infer =
+      tessera_program("bench infer --model vit --image-size 16 --classes 4 --batch 8 --steps 2 --json");
+  REQUIRE(infer.code == 0);
+  CHECK(infer.json().at("images_per_second") > 0);
+  CHECK(infer.json().at("share_of_peak") > 0);
+
+  const Said loader = tessera_program("bench loader --dataset shapes --seconds 0.2 --batch 16 --json");
+  CAPTURE(loader.err);
+  REQUIRE(loader.code == 0);
+  CHECK(loader.json().at("images_per_second") > 0);
+  CHECK(loader.json().at("images").get<int64_t>() % 16 == 0);
+
+  const Said gemm = tessera_program("bench gemm --threads 1 --json");
+  REQUIRE(gemm.code == 0);
+  CHECK(gemm.json().size() == 4);  // OpenBLAS and linear, in f32 and f64
+  CHECK(gemm.json()[0].at("threads") == 1);
+  CHECK(gemm.json()[0].at("gflops") > gemm.json()[2].at("gflops"));  // f32 is the faster one
+}
+
+TEST_CASE("tessera bench run: a recipe's steps, past the end of an epoch") {
+  const Said said = tessera_program(
+      "bench run --recipe demo --batch 8 --set data.train_images=16 --set model.depth=1 --set "
+      "model.dim=24 --warmup 3 --seconds 0.3 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const nlohmann::json row = said.json();
+  CHECK(row.at("dataset") == "shapes");
+  CHECK(row.at("steps") > 2);  // which are an epoch
+  CHECK(row.at("seconds") >= 0.3);
+  CHECK(row.at("images_per_second").get<double>() ==
+        doctest::Approx(8 * row.at("steps").get<double>() / row.at("seconds").get<double>()));
+  CHECK(row.at("wait_share") >= 0);
+  CHECK(row.at("wait_share") < 1);
+}
+
+TEST_CASE("cuda: tessera bench run, end to end in bf16") {
+  if (!cuda_here()) return;
+  const Said said = tessera_program(
+      "bench run --recipe demo --batch 8 --set data.train_images=16 --set model.depth=1 --set "
+      "model.dim=24 --warmup 3 --seconds 0.1 --device cuda --precision bf16 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.json().at("on_device") == true);
+  CHECK(said.json().at("images_per_second") > 0);
+}
+
+TEST_CASE("cuda: tessera bench loader, of data kept there and streamed") {
+  if (!cuda_here()) return;
+  for (const bool streamed : {false, true}) {
+    const Said said = tessera_program(
+        std::string(
+            "bench loader --dataset shapes --seconds 0.1 --batch 16 --device cuda --dtype bf16 --json") +
+        (streamed ? " --streamed" : ""));
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    CHECK(said.json().at("on_device") == !streamed);
+    CHECK(said.json().at("images").get<int64_t>() >= 16);
+  }
+}
+
+TEST_CASE("tessera bench: tables for people") {
+  const Said said = tessera_program(
+      "bench train --model vit --image-size 16 --classes 4 --batch 4 --steps 1 --warmup 0 --profile");
+  CHECK(said.code == 0);
+  for (const char* word : {"images/s", "share of peak", "operation", "(optimizer)", "attention"}) {
+    CAPTURE(word);
+    CHECK(said.out.find(word) != std::string::npos);
+  }
+}
+
+TEST_CASE("tessera bench: what it refuses") {
+  CHECK(tessera_program("bench train --model nosuch").complains_of("nosuch"));
+  CHECK(tessera_program("bench train --batch 0").complains_of("--batch: 0 is not a number above 0"));
+  CHECK(tessera_program("bench train --batch many").complains_of("many is not a number above 0"));
+  CHECK(tessera_program("bench train --warmup -1").complains_of("-1 is not a number of 0 or more"));
+  CHECK(tessera_program("bench run --recipe demo --seconds inf").complains_of("inf is not a number above 0"));
+  CHECK(tessera_program("bench run").complains_of("--dataset"));
+  CHECK(tessera_program("bench run --recipe demo --epochs 3").complains_of("--epochs"));
+  CHECK(tessera_program("bench train --presets vit,swim").complains_of("did you mean 'swin'?"));
+  CHECK(tessera_program("bench train --presets vit --all").complains_of("--all"));
+  CHECK(tessera_program("bench train --model vit --all").complains_of("--all"));
+  CHECK(tessera_program("bench loader --dataset cifra10").complains_of("did you mean 'cifar10'?"));
+  CHECK(tessera_program("bench loader --dataset cifar10").complains_of("--data"));
+  CHECK(tessera_program("bench loader --dtype bf16").complains_of("--device cuda"));
+}

@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+TEST_CASE("tessera --version and --help") {
+  CHECK(tessera_program("--version").out.starts_with("tessera 0."));
+  const Said help = tessera_program("--help");
+  CHECK(help.code == 0);
+  for (const char* name : {"train", "ablate", "report", "eval", "predict", "sample", "models", "summary",
+                           "parity", "gradcheck", "bench", "data"}) {
+    CAPTURE(name);
+    CHECK(help.out.find(name) != std::string::npos);
+    const Said inner = tessera_program(std::string(name) + " --help");
+    CHECK(inner.code == 0);
+    CHECK(inner.out.find(name) != std::string::npos);
+    CHECK(inner.err.empty());
+  }
+}
+
+TEST_CASE("every subcommand's help ends in examples") {
+  for (const char* name :
+       {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench",
+        "bench train", "bench infer", "bench loader", "bench run", "bench gemm", "data info"}) {
+    CAPTURE(name);
+    CHECK(tessera_program(std::string(name) + " --help").out.find("\n  tessera ") != std::string::npos);
+  }
+}
+
+TEST_CASE("unknown words are errors that name the nearest") {
+  struct {
+    const char *arguments, *complaint;
+  } cases[] = {
+      {"trian", "unknown subcommand 'trian'; did you mean 'train'?"},
+      {"models --jsn", "unknown option --jsn; did you mean '--json'?"},
+      {"models --image-sise=32", "unknown option --image-sise; did you mean '--image-size'?"},
+      {"bench trian", "unknown subcommand 'trian'; did you mean 'train'?"},
+      {"bench train --bacth 3", "did you mean '--batch'?"},
+      {"bench", "bench: "},
+      {"models extra", "unexpected argument 'extra'"},
+      {"models --image-size abc", "--image-size"},
+      {"models --image-size -4", "--image-size"},
+      {"bench infer --device cuda9", "cuda9"},
+      {"train --recipe demo --precision bf61",
+       "--precision 'bf61' is not one of f32, tf32, bf16; did you mean 'bf16'?"},
+      {"parity x.safetensors --dtype f23", "--dtype 'f23' is not one of f32, f64; did you mean 'f32'?"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.arguments);
+    const Said said = tessera_program(each.arguments);
+    CHECK(said.code == 2);
+    CHECK(said.out.empty());
+    CAPTURE(said.err);
+    CHECK(said.complains_of(each.complaint));
+  }
+}
+
+TEST_CASE("without a subcommand the program says what there is") {
+  const Said said = tessera_program("");
+  CHECK(said.code == 2);
+  CHECK(said.err.find("summary") != std::string::npos);
+}
+
+TEST_CASE("output that is lost is an error") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  for (const char* arguments : {"models --json", "--help", "data info shapes"}) {
+    CAPTURE(arguments);
+    const int status =
+        std::system((std::string(TESSERA_BINARY " ") + arguments + " >/dev/full 2>/dev/null").c_str());
+    CHECK(WEXITSTATUS(status) == 2);
+  }
+}

@@ -1,0 +1,123 @@
+#include <doctest/doctest.h>
+
+#include "data/formats/image.h"
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+// A few steps of a tiny DiT; what it draws is noise still.
+Said train_tiny(const TemporaryFolder& folder, const std::string& more = "") {
+  return tessera_program(
+      "train --model dit-xt --dataset shapes --image-size 16 --epochs 3 --batch 16 --seed 3"
+      " --set data.train_images=64 --set data.validation_images=20 --set model.dim=16 --set model.depth=1"
+      " --set 'model.attention={\"heads\":2,\"head_dim\":8}' --set model.time_dim=16 --set model.steps=40"
+      " --set schedule.warmup_epochs=0 --out " +
+      (folder / "run").string() + " " + more);
+}
+
+}  // namespace
+
+TEST_CASE("a diffusion model trains by its loss alone") {
+  const TemporaryFolder folder;
+  const Said said = train_tiny(folder);
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("Done: best validation loss") != std::string::npos);
+  CHECK(said.out.find("tessera sample") != std::string::npos);
+  CHECK(said.out.find("acc") == std::string::npos);
+  CHECK(said.out.find("top-1") == std::string::npos);
+
+  const std::string html = bytes_of(folder / "run" / "report.html");
+  CHECK(html.find("What it draws") != std::string::npos);
+  CHECK(html.find("alt=\"samples\"") != std::string::npos);
+  CHECK(html.find("top-1") == std::string::npos);
+
+  const std::string metrics = bytes_of(folder / "run" / "metrics.csv");
+  CHECK(metrics.find("validation_loss,validation_top1,validation_top5\n") != std::string::npos);
+  CHECK(metrics.find(",,\n") != std::string::npos);  // no accuracies
+  const auto config = nlohmann::json::parse(bytes_of(folder / "run" / "config.json"));
+  CHECK(config["smoothing"] == 0);
+  CHECK(config["augment"]["crop_padding"] == 0);
+
+  const std::string run = (folder / "run").string();
+  const Said eval = tessera_program("eval " + run + " --json"),
+             again = tessera_program("eval " + run + " --json");
+  REQUIRE(eval.code == 0);
+  CHECK(eval.json() == again.json());  // the same noise each time
+  CHECK(eval.json()["loss"] > 0);
+  CHECK(!eval.json().contains("top1"));
+  const Said table = tessera_program("eval " + run);
+  CHECK(table.out.find("loss") != std::string::npos);
+  CHECK(table.out.find("top-1") == std::string::npos);
+
+  const Said predict = tessera_program("predict " + run + " any.png");
+  CHECK(predict.code == 2);
+  CHECK(predict.complains_of("tessera sample"));
+}
+
+TEST_CASE("a diffusion run that is broken off ends with the same bytes") {
+  const TemporaryFolder whole, parts;
+  REQUIRE(train_tiny(whole).code == 0);
+  REQUIRE(train_tiny(parts, "--stop-after 6 --threads 1").code == 0);
+  REQUIRE(tessera_program("train --resume " + (parts / "run").string()).code == 0);
+  check_same_end(whole / "run", parts / "run");
+}
+
+TEST_CASE("sample writes a grid, the same for the same seed") {
+  const TemporaryFolder folder;
+  REQUIRE(train_tiny(folder).code == 0);
+  const std::string run = (folder / "run").string();
+  const auto drawn = [&](const std::string& more) {
+    const Said said =
+        tessera_program("sample " + run + " --out " + (folder / "grid.png").string() + " " + more);
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    return load_image(folder / "grid.png");
+  };
+  const Image all = drawn("--count 4 --steps 4");  // 40 images: more than are drawn at once
+  CHECK(all.height == 2 + 10 * 18);
+  CHECK(all.width == 2 + 4 * 18);
+  CHECK(all.at(0, 0)[0] == 255);  // the margin
+
+  const std::string two = "--classes star,7 --count 3 --steps 4 ";
+  const Image first = drawn(two);
+  CHECK(first.height == 2 + 2 * 18);
+  CHECK(first.width == 2 + 3 * 18);
+  CHECK(drawn(two + "--threads 1") == first);
+  CHECK(drawn(two + "--seed 1") != first);
+  CHECK(drawn(two + "--sampler ddpm") != first);
+  CHECK(drawn(two + "--guidance 4") != first);
+  CHECK(drawn("--classes 0 --count 1").height == 20);  // all of the chain's 40 steps
+}
+
+TEST_CASE("what cannot be trained or drawn is refused") {
+  const TemporaryFolder folder;
+  const Said smoothed = train_tiny(folder, "--set smoothing=0.1");
+  CHECK(smoothed.code == 2);
+  CHECK(smoothed.complains_of("no label to smooth"));
+
+  REQUIRE(train_tiny(folder).code == 0);
+  const std::string sample = "sample " + (folder / "run").string(),
+                    out = " --out " + (folder / "grid.png").string();
+  check_refused(sample, "--out");
+  check_refused(sample + " --out grid.jpg", ".png");
+  check_refused(sample + out + " --classes stra", "did you mean 'star'");
+  check_refused(sample + out + " --classes 10", "0 to 9");
+  check_refused(sample + out + " --classes 1,,2", "no class ''");
+  check_refused(sample + out + " --count 0", "--count");
+  check_refused(sample + out + " --steps 41", "41");
+  check_refused(sample + out + " --steps 1", "--steps");
+  check_refused(sample + out + " --sampler euler", "--sampler");
+  check_refused(sample + " --count 1 --steps 2 --out " + (folder / "no" / "grid.png").string(), "grid.png");
+  CHECK(!std::filesystem::exists(folder / "grid.png"));
+
+  const std::string classifier = (folder / "classifier").string();
+  REQUIRE(tessera_program("train --dataset shapes --image-size 16 --epochs 1 --batch 16 --set "
+                          "data.train_images=32 --set data.validation_images=10 --set model.dim=16 --set "
+                          "model.depth=1 --set schedule.warmup_epochs=0 --out " +
+                          classifier)
+              .code == 0);
+  check_refused("sample " + classifier + out, "no diffusion model");
+}

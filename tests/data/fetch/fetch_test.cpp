@@ -1,0 +1,239 @@
+#include "data/fetch/fetch.h"
+
+#include "data/fetch/download.h"
+#include "data/fetch/md5.h"
+#include "data/fetch/unpack.h"
+#include "data/sets/folder.h"
+#include "tests/data/fetch/http_server.h"
+#include "tests/data/files.h"
+#include "tests/error_of.h"
+
+namespace tessera {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string md5_of(const std::string& text) {
+  return hex(md5({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+}
+
+std::string letters(size_t count) {
+  std::string text(count, ' ');
+  for (size_t i = 0; i < count; ++i) text[i] = static_cast<char>('a' + i * i % 23);
+  return text;
+}
+
+// Whether this build has libcurl and libarchive; if not, says so.
+bool can_fetch() {
+  const TemporaryFolder folder;
+  const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, ""); });
+  if (message.find("this build") == std::string::npos) return true;
+  MESSAGE("skipped: " << message);
+  return false;
+}
+
+// A member of a tar file of the old kind, which needs nothing but the first 157 and the checksum's bytes.
+std::string tar_member(const std::string& name, const std::string& data, char type = '0',
+                       const std::string& link = "") {
+  std::string header(512, '\0');
+  const auto set = [&](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+  const auto octal = [](size_t value, size_t digits) {
+    std::string text(digits, '0');
+    for (size_t i = digits; i > 0; --i, value /= 8) text[i - 1] = static_cast<char>('0' + value % 8);
+    return text;
+  };
+  set(0, name);
+  set(100, "0000644");
+  set(124, octal(data.size(), 11));
+  set(148, "        ");
+  header[156] = type;
+  set(157, link);
+  size_t sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  set(148, octal(sum, 6) + std::string("\0 ", 2));
+  return header + data + std::string((512 - data.size() % 512) % 512, '\0');
+}
+
+std::string tar_end() { return std::string(1024, '\0'); }
+
+PublishedSet set_of(const std::vector<PublishedFile>& files, const std::string& folder,
+                    const std::vector<std::string>& markers) {
+  PublishedSet set{};
+  set.name = "test-set";
+  set.files = files;
+  set.folder = folder;
+  set.markers = markers;
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("download: whole, cut off and taken up again, from an older part") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string bytes = letters(100000), sum = md5_of(bytes);
+  server.put("f", bytes);
+  int64_t done = 0, total = 0;
+  download(server.url() + "/f", folder / "whole", 100000, sum,
+           [&](int64_t d, int64_t t) { done = d, total = t; });
+  CHECK(bytes_of(folder / "whole") == bytes);
+  CHECK(done == 100000);
+  CHECK(total == 100000);
+
+  server.cut_after = 30000;
+  server.cuts = 2;
+  download(server.url() + "/f", folder / "cut", 100000, sum);
+  CHECK(bytes_of(folder / "cut") == bytes);
+  CHECK(server.asked() == std::vector<std::string>{"", "", "bytes=30000-", "bytes=60000-"});
+
+  put(folder / "older.part", bytes.substr(0, 77777));
+  download(server.url() + "/f", folder / "older", 0, sum);
+  CHECK(bytes_of(folder / "older") == bytes);
+  CHECK(server.asked().back() == "bytes=77777-");
+
+  put(folder / "complete.part", bytes);  // nothing is left to be asked for
+  download(server.url() + "/f", folder / "complete", 100000, sum);
+  CHECK(bytes_of(folder / "complete") == bytes);
+  CHECK(server.asked().size() == 5);
+  CHECK(folder.entries() == 4);
+}
+
+TEST_CASE("download: a part of something else, and a server without ranges, mean a new start") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string bytes = letters(5000), sum = md5_of(bytes);
+  server.put("f", bytes);
+  put(folder / "a.part", std::string(3000, 'x'));
+  download(server.url() + "/f", folder / "a", 5000, sum);
+  CHECK(bytes_of(folder / "a") == bytes);
+  put(folder / "b.part", std::string(9000, 'x'));  // longer than the file: 416
+  download(server.url() + "/f", folder / "b", 5000, sum);
+  CHECK(bytes_of(folder / "b") == bytes);
+  server.ranges = false;
+  put(folder / "c.part", bytes.substr(0, 1000));
+  download(server.url() + "/f", folder / "c", 5000, sum);
+  CHECK(bytes_of(folder / "c") == bytes);
+  CHECK(folder.entries() == 3);
+}
+
+TEST_CASE("download: what goes wrong leaves nothing broken") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string bytes = letters(5000), sum = md5_of(bytes);
+  server.put("f", bytes);
+  check_refused([&] { download(server.url() + "/g", folder / "g", 0, sum); }, server.url() + "/g", "404");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 5000, std::string(32, '0')); },
+                server.url() + "/f", sum, "nothing of it was kept");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 4000, sum); }, "4000", "nothing was kept");
+  CHECK(folder.entries() == 0);
+
+  server.cut_after = 0;
+  server.cuts = 100;
+  put(folder / "h.part", bytes.substr(0, 200));
+  check_refused([&] { download(server.url() + "/f", folder / "h", 5000, sum); }, "breaks off",
+                "200 bytes are kept");
+  CHECK(bytes_of(folder / "h.part") == bytes.substr(0, 200));
+  check_refused([&] { download("ftp://127.0.0.1/f", folder / "i", 0, sum); }, "cannot be reached");
+  check_refused([&] { download(server.url() + "/f", folder / "none" / fs::path("f"), 0, sum); },
+                "cannot be written");
+}
+
+TEST_CASE("download: offline") {
+  if (!can_fetch()) return;
+  const TemporaryFolder folder;
+  std::string url;
+  { url = HttpServer().url(); }
+  check_refused([&] { download(url + "/f", folder / "f", 0, ""); }, url, "cannot be reached", "online",
+                (folder / "f"), "--url");
+}
+
+TEST_CASE("unpack: files and folders, whole or not at all") {
+  if (!can_fetch()) return;
+  const TemporaryFolder folder;
+  const std::string good =
+      tar_member("set/", "", '5') + tar_member("set/a/one", letters(1000)) + tar_member("./set/two", "2");
+  put(folder / "good.tar", good + tar_end());
+  unpack(folder / "good.tar", folder.path(), "set", 1 << 20);
+  CHECK(bytes_of(folder / "set/a/one") == letters(1000));
+  CHECK(bytes_of(folder / "set/two") == "2");
+  CHECK(folder.entries() == 2);
+  check_refused([&] { unpack(folder / "good.tar", folder.path(), "set", 1 << 20); }, "set", "put in place");
+  check_refused([&] { unpack(folder / "good.tar", folder.path(), "other", 1 << 20); },
+                "holds no folder other");
+  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1000); }, "more than 1000 bytes");
+  check_refused([&] { unpack(folder / "absent.tar", folder.path(), "more", 1000); }, "no such file");
+  put(folder / "good.tar", good.substr(0, 1200));
+  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1 << 20); }, "damaged");
+  put(folder / "good.tar", letters(5000));
+  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1 << 20); }, "good.tar");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("unpack: nothing leaves the folder") {
+  if (!can_fetch()) return;
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "in");
+  const auto refused = [&](const std::string& member, const std::string& why) {
+    put(folder / "bad.tar", tar_member("set/good", "1") + member + tar_end());
+    check_refused([&] { unpack(folder / "bad.tar", folder / "in", "set", 1 << 20); }, "bad.tar", why);
+    CHECK(fs::is_empty(folder / "in"));
+    CHECK(folder.entries() == 2);
+  };
+  refused(tar_member("../evil", "1"), "leads out");
+  refused(tar_member("set/../../evil", "1"), "leads out");
+  refused(tar_member(folder / "evil", "1"), "absolute");
+  refused(tar_member("set/link", "", '2', "/etc"), "link");
+  refused(tar_member("set/link", "", '1', "set/good"), "link");
+  refused(tar_member("set/pipe", "", '6'), "device");
+}
+
+TEST_CASE("fetch: an archive and a file, and once more") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string tar = tar_member("set/data.bin", letters(50000)) + tar_end(), loose = letters(77);
+  server.put("set.tar", tar);
+  server.put("loose.bin", loose);
+  const auto size = static_cast<int64_t>(tar.size());
+  const PublishedSet set =
+      set_of({{"http://unreachable.invalid/set.tar", size, md5_of(tar), true}}, "set", {"data.bin"});
+  bool already = true;
+  const fs::path root = fetch(set, folder / "new/data", {.mirror = server.url()}, already);
+  CHECK(root == folder / "new/data/set");
+  CHECK(!already);
+  CHECK(bytes_of(root / "data.bin") == letters(50000));
+  CHECK(std::distance(fs::directory_iterator(folder / "new/data"), {}) == 1);  // the archive is gone
+  CHECK(fetch(set, folder / "new/data", {}, already) == root);
+  CHECK(already);
+  CHECK(fetch(set, root, {}, already) == root);
+  CHECK(already);
+
+  const PublishedSet flat = set_of({{server.url() + "/loose.bin", 77, md5_of(loose), false},
+                                    {server.url() + "/set.tar", size, md5_of(tar), false}},
+                                   "", {"loose.bin", "set.tar"});
+  put(folder / "loose.bin", loose);  // brought by hand
+  fetch(flat, folder.path(), {}, already);
+  CHECK(!already);
+  CHECK(bytes_of(folder / "set.tar") == tar);
+  CHECK(server.asked().size() == 2);
+  fs::remove(folder / "set.tar");
+  put(folder / "loose.bin", std::string("another"));
+  check_refused([&] { fetch(flat, folder.path(), {}, already); }, "loose.bin", "remove it");
+}
+
+TEST_CASE("fetch: what needs an account says so") {
+  const TemporaryFolder folder;
+  bool already = false;
+  check_refused([&] { fetch(*published("imagenet"), folder / "x", {}, already); }, "imagenet", "account",
+                "image-net.org");
+  CHECK(folder.entries() == 0);
+  if (!can_fetch()) return;
+  check_refused([&] { fetch(*published("mnist"), folder.path(), {.mirror = "ftp://x"}, already); }, "--url",
+                "http://");
+}
+
+}  // namespace tessera

@@ -1,0 +1,146 @@
+#include "data/formats/image.h"
+
+#include <array>
+
+#include "tests/data/files.h"
+#include "tests/data/formats/grey_png.h"
+
+namespace tessera {
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// A baseline JPEG of 16 x 16 grey pixels, value 128: one component, two coefficients a block.
+Bytes grey_jpeg(int height = 16, int width = 16) {
+  Bytes bytes = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
+  bytes.insert(bytes.end(), 64, 1);  // quantisation table
+  const auto high = [](int v) { return static_cast<uint8_t>(v >> 8); };
+  const auto low = [](int v) { return static_cast<uint8_t>(v & 255); };
+  for (const uint8_t byte :
+       Bytes{0xFF, 0xC0, 0, 11, 8, high(height), low(height), high(width), low(width), 1, 1, 0x11, 0})
+    bytes.push_back(byte);  // frame
+  for (const uint8_t table :
+       Bytes{0x00, 0x10}) {  // Huffman tables with one code, "0": category 0, or end of block
+    bytes.insert(bytes.end(), {0xFF, 0xC4, 0, 20, table, 1});
+    bytes.insert(bytes.end(), 15, 0);
+    bytes.push_back(0);
+  }
+  bytes.insert(bytes.end(), {0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0});
+  bytes.push_back(0x00);  // four blocks of "0" "0"
+  bytes.insert(bytes.end(), {0xFF, 0xD9});
+  return bytes;
+}
+
+Bytes bmp(int height, int width, const Bytes& pixels) {
+  Bytes bytes = {'B', 'M'};
+  const auto append = [&](uint32_t value, int count) {
+    for (int i = 0; i < count; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i) & 255u));
+  };
+  append(54 + static_cast<uint32_t>(pixels.size()), 4);
+  append(0, 4);
+  append(54, 4);
+  append(40, 4);
+  append(static_cast<uint32_t>(width), 4);
+  append(static_cast<uint32_t>(height), 4);
+  append(1, 2);
+  append(24, 2);
+  for (int i = 0; i < 6; ++i) append(0, 4);
+  bytes.insert(bytes.end(), pixels.begin(), pixels.end());
+  return bytes;
+}
+
+Bytes png_bytes(const TemporaryFolder& folder, const Image& image) {
+  write_png(folder / "x.png", image);
+  const std::string text = bytes_of(folder / "x.png");
+  return Bytes(text.begin(), text.end());
+}
+
+}  // namespace
+
+TEST_CASE("image: a PNG comes back as it was written") {
+  const TemporaryFolder folder;
+  const Image image = random_image(7, 11, 1);
+  write_png(folder / "a.png", image);
+  CHECK(load_image(folder / "a.png") == image);
+  check_refused([&] { write_png(folder / "none" / "a.png", image); }, "none/a.png", "cannot be written");
+}
+
+TEST_CASE("image: a grey JPEG becomes RGB") {
+  const Image image = decode_image(grey_jpeg(), "grey.jpg");
+  CHECK(image.height == 16);
+  CHECK(image.width == 16);
+  CHECK(std::count(image.pixels.begin(), image.pixels.end(), 128) == 16 * 16 * 3);
+}
+
+TEST_CASE("image: a BMP is read from its last row up, blue first") {
+  const Bytes rows = {1, 2, 3, 4, 5, 6, 0, 0, 11, 12, 13, 14, 15, 16, 0, 0};
+  const Image image = decode_image(bmp(2, 2, rows), "a.bmp");
+  CHECK(image.pixels == Bytes{13, 12, 11, 16, 15, 14, 3, 2, 1, 6, 5, 4});
+}
+
+TEST_CASE("image: what is no picture is refused by name") {
+  check_refused([] { decode_image(Bytes{}, "empty.jpg"); }, "empty.jpg", "JPEG, PNG or BMP", "empty");
+  check_refused(
+      [] {
+        decode_image(Bytes{'G', 'I', 'F', '8', '9', 'a'}, "a.png");
+      },
+      "a.png", "JPEG, PNG or BMP");
+  check_refused([] { load_image("nowhere/a.png"); }, "nowhere/a.png", "cannot open it: No such file");
+  const TemporaryFolder folder;
+  check_refused([&] { load_image(folder.path()); }, "is a folder, wanted a file");
+}
+
+TEST_CASE("image: whatever is cut off a file, it is refused and never made up") {
+  const TemporaryFolder folder;
+  const std::array<Bytes, 3> files = {grey_jpeg(), png_bytes(folder, random_image(9, 9, 2)),
+                                      bmp(2, 2, Bytes(16, 7))};
+  for (const Bytes& whole : files) {
+    CHECK_NOTHROW(decode_image(whole, "whole"));
+    for (size_t length = 0; length < whole.size(); ++length) {
+      CAPTURE(length);
+      check_refused([&] { decode_image(std::span(whole).first(length), "cut"); }, "cut: ");
+    }
+  }
+}
+
+TEST_CASE("image: a damaged PNG is noticed by its checksums") {
+  const TemporaryFolder folder;
+  Bytes bytes = png_bytes(folder, random_image(9, 9, 3));
+  for (size_t at = 8; at < bytes.size() - 4; ++at) {
+    CAPTURE(at);
+    bytes[at] ^= 0x10;
+    check_refused([&] { decode_image(bytes, "bad.png"); }, "bad.png: ");
+    bytes[at] ^= 0x10;
+  }
+}
+
+TEST_CASE("image: flipped bits never crash the decoders") {
+  const TemporaryFolder folder;
+  const std::array<Bytes, 3> files = {grey_jpeg(), png_bytes(folder, random_image(9, 9, 4)),
+                                      bmp(2, 2, Bytes(16, 7))};
+  int decoded = 0, refused = 0;
+  for (const Bytes& whole : files)
+    for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      Bytes bytes = whole;
+      bytes[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+      try {
+        const Image image = decode_image(bytes, "flipped");
+        decoded +=
+            image.pixels.size() == static_cast<size_t>(image.height) * static_cast<size_t>(image.width) * 3;
+      } catch (const Error& error) {
+        refused += std::string(error.what()).starts_with("flipped: ");
+      }
+    }
+  CHECK(static_cast<size_t>(decoded + refused) == 8 * (files[0].size() + files[1].size() + files[2].size()));
+}
+
+TEST_CASE("image: a size that a header only claims costs no memory") {
+  check_refused([] { decode_image(grey_jpeg(65000, 65000), "vast.jpg"); }, "vast.jpg", "65000 x 65000");
+  check_refused([] { decode_image(bmp(1 << 30, 1 << 30, {}), "vast.bmp"); }, "vast.bmp");
+  check_refused([] { decode_image(bmp(30000, 1 << 20, {}), "vast.bmp"); }, "vast.bmp");
+  check_refused([] { decode_image(png_of(100000, 100000, {}), "vast.png"); }, "vast.png", "100000 x 100000");
+  check_refused([] { decode_image(png_of(1, 1, {0}, 8, 5), "odd.png"); }, "odd.png", "header is damaged");
+}
+
+}  // namespace tessera

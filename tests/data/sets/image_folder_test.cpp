@@ -1,0 +1,135 @@
+#include "data/sets/image_folder.h"
+
+#include <set>
+
+#include "data/registry.h"
+#include "tests/data/files.h"
+
+namespace tessera {
+
+namespace {
+
+void put_class(const std::filesystem::path& folder, int count, int side = 20) {
+  for (int i = 0; i < count; ++i)
+    put_png(folder / (std::to_string(100 + i) + ".png"), random_image(side, side, static_cast<uint64_t>(i)));
+}
+
+std::set<std::string> sources(const Split& split) {
+  std::set<std::string> all;
+  for (int64_t i = 0; i < split.size(); ++i) all.insert(split.source(i));
+  return all;
+}
+
+bool mentions(const Dataset& dataset, const std::string& text) {
+  return std::any_of(dataset.notes.begin(), dataset.notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("folder: train and val, classes in the order of their names, sub-folders too") {
+  const TemporaryFolder folder;
+  put_class(folder / "train/dog", 3);
+  put_class(folder / "train/cat/more", 2);
+  put_class(folder / "val/dog", 1);
+  const Dataset dataset = open_dataset("folder", folder.path());
+  CHECK(dataset.class_names == std::vector<std::string>{"cat", "dog"});
+  CHECK(class_counts(*dataset.train, 2) == std::vector<int64_t>{2, 3});
+  CHECK(class_counts(*dataset.validation, 2) == std::vector<int64_t>{0, 1});
+  CHECK(dataset.image_shape == Shape{3, 20, 20});
+  CHECK(picture(*dataset.train, 3) == random_image(20, 20, 1));
+  CHECK(mentions(dataset, "only 1 of 2 classes"));
+  CHECK(mentions(dataset, "image size 20"));
+}
+
+TEST_CASE("folder: pictures of any size and format are fitted to the image size") {
+  const TemporaryFolder folder;
+  put_png(folder / "a/1.png", random_image(50, 30, 1));
+  put_png(folder / "a/2.PNG", random_image(7, 9, 2));
+  put_png(folder / "b/1.jpeg", random_image(16, 16, 3));  // told by its bytes, not its name
+  put_png(folder / "b/2.bmp", random_image(16, 40, 4));
+  DatasetOptions options;
+  options.image_size = 16;
+  const Dataset dataset = open_image_folder(folder.path(), options);
+  CHECK(dataset.image_shape == Shape{3, 16, 16});
+  for (const auto& split : {dataset.train, dataset.validation})
+    for (int64_t i = 0; i < split->size(); ++i) CHECK(picture(*split, i).pixels.size() == 16 * 16 * 3);
+}
+
+TEST_CASE("folder: without val a share of each class is held out, the same for the same seed") {
+  const TemporaryFolder folder;
+  put_class(folder / "a", 20);
+  put_class(folder / "b", 3);
+  DatasetOptions options;
+  options.validation_fraction = 0.2;
+  const Dataset one = open_image_folder(folder.path(), options),
+                two = open_image_folder(folder.path(), options);
+  CHECK(class_counts(*one.train, 2) == std::vector<int64_t>{16, 2});
+  CHECK(class_counts(*one.validation, 2) == std::vector<int64_t>{4, 1});
+  CHECK(sources(*one.validation) == sources(*two.validation));
+  std::set<std::string> all = sources(*one.train);
+  all.merge(sources(*one.validation));
+  CHECK(all.size() == 23);
+  CHECK(mentions(one, "5 images held out"));
+  options.seed = 1;
+  CHECK(sources(*open_image_folder(folder.path(), options).validation) != sources(*one.validation));
+  options.validation_fraction = 1;
+  check_refused([&] { open_image_folder(folder.path(), options); }, "fraction of 1");
+}
+
+TEST_CASE("folder: what is wrong is named, what is left out is said") {
+  const TemporaryFolder folder;
+  const auto open = [&] { return open_image_folder(folder.path(), {}); };
+  check_refused([&] { open_image_folder(folder / "none", {}); }, "none", "not a folder");
+  check_refused(open, "0 class folders", "DIR/CLASS");
+  put_class(folder / "train/cat", 2);
+  put_class(folder / "train/dog", 2);
+  put(folder / "train/dog/readme.txt", std::string("hello"));
+  CHECK(mentions(open(), "1 files that are no pictures left out, first"));
+
+  put_class(folder / "val/dogs", 1);
+  check_refused(open, "val/dogs", "training folder lacks", "'dog'");
+  std::filesystem::remove_all(folder / "val");
+  put(folder / "train/dog/a.webp", std::string("RIFF"));
+  check_refused(open, "a.webp", "JPEG, PNG and BMP");
+  std::filesystem::remove(folder / "train/dog/a.webp");
+  put_png(folder / "train/loose.png", Image(4, 4));
+  check_refused(open, "loose.png", "outside a class folder");
+  std::filesystem::remove(folder / "train/loose.png");
+  std::filesystem::create_directories(folder / "train/empty");
+  check_refused(open, "train/empty", "holds no JPEG");
+  std::filesystem::remove(folder / "train/empty");
+  std::filesystem::remove(folder / "train/dog/100.png");
+  check_refused(open, "class dog has one picture");
+  std::filesystem::create_directory_symlink(folder / "train/cat", folder / "train/cat/again");
+  check_refused(open, "folders deep");
+}
+
+TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixels") {
+  const TemporaryFolder folder;
+  put_class(folder / "a", 3);
+  FileSplit::Item first{folder / "a/100.png", 0}, second{folder / "a/101.png", 0};
+  const FileSplit split({first, second}, 20, 20 * 20 * 3 + 5);  // room for one
+  const Image one = picture(split, 0), two = picture(split, 1);
+  std::filesystem::remove_all(folder / "a");
+  CHECK(picture(split, 0) == one);
+  check_refused([&] { picture(split, 1); }, "101.png");
+  CHECK(two == random_image(20, 20, 1));
+}
+
+TEST_CASE("registry: unknown names and options that do not apply") {
+  const TemporaryFolder folder;
+  check_refused([] { open_dataset("cifar-10", "."); }, "'cifar-10'", "did you mean 'cifar10'");
+  check_refused([] { open_dataset("imagenet-22k", ""); }, "'imagenet-22k'");
+  check_refused([] { open_dataset("cifar10", ""); }, "cifar10", "--data");
+  DatasetOptions options;
+  options.coarse_labels = true;
+  check_refused([&] { open_dataset("mnist", folder.path(), options); }, "mnist", "coarse");
+  options = {};
+  options.image_size = 64;
+  check_refused([&] { open_dataset("cifar10", folder.path(), options); }, "cifar10", "64", "32 x 32");
+  options.image_size = -1;
+  check_refused([&] { open_dataset("folder", folder.path(), options); }, "-1");
+}
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+#include "apps/reporting/run_record.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+void put_run(const TemporaryFolder& folder, const std::string& metrics, const std::string& events = "") {
+  put(folder / "config.json", R"({"model": {"arch": "vit"}, "data": {"name": "shapes"}, "seed": 3})");
+  put(folder / "metrics.csv", metrics);
+  put(folder / "events.jsonl", events);
+}
+
+}  // namespace
+
+TEST_CASE("a run's record has its table and its events") {
+  const TemporaryFolder folder;
+  put_run(folder,
+          "epoch,train_loss,validation_loss,validation_top1\n"
+          "1,2.5,2.25,0.25\n2,2,,\n3,1.5,1.75,0.75\n4,1,2,0.5\n",
+          "{\"event\":\"epoch\",\"epoch\":1,\"images_per_second\":10,\"seconds\":4}\n"
+          "{\"event\":\"epoch\",\"epoch\":1,\"images_per_second\":20,\"seconds\":2}\n"
+          "{\"event\":\"epoch\",\"epoch\":9,\"images_per_second\":1}\n{\"event\":\"epo");
+  const RunRecord run = read_run(folder.path());
+  CHECK(run.task == Task::classify);
+  CHECK(run.epochs() == 4);
+  CHECK(run.column("train_loss") == std::vector<double>{2.5, 2, 1.5, 1});
+  CHECK(std::isnan(run.column("validation_top1")[1]));
+  CHECK(std::isnan(run.column("absent")[0]));
+  CHECK(best_epoch(run) == 3);
+  CHECK(last_evaluated(run) == 4);
+  CHECK(run.events.size() == 3);  // the line that was cut short is not there
+  CHECK(run.epoch_events("images_per_second")[0] == 20);
+  const Json summary = summary_of(run);
+  CHECK(summary["best"] == 0.75);
+  CHECK(summary["final"] == 0.5);
+  CHECK(summary["best_epoch"] == 3);
+  CHECK(summary["seconds"] == 2.0);
+  CHECK(summary["images_per_second"] == 20.0);
+}
+
+TEST_CASE("a run without an epoch has no figures") {
+  const TemporaryFolder folder;
+  put(folder / "config.json", R"({"model": {"arch": "dit"}})");
+  const RunRecord run = read_run(folder.path());
+  CHECK(run.task == Task::diffuse);
+  CHECK(run.epochs() == 0);
+  CHECK(best_epoch(run) == 0);
+  CHECK(summary_of(run)["best"].is_null());
+}
+
+TEST_CASE("a folder that holds no run, and tables that are none, are named") {
+  const auto refused = [](const std::string& config, const std::string& metrics, const char* why) {
+    const TemporaryFolder folder;
+    put_run(folder, metrics);
+    put(folder / "config.json", config);
+    CAPTURE(why);
+    CHECK_THROWS_WITH_AS(read_run(folder.path()), doctest::Contains(why), Error);
+  };
+  const std::string good = R"({"model": {"arch": "vit"}})";
+  refused(good, "epoch,loss\n1,2\n2\n", "line 3 has 1 fields, the first 2");
+  refused(good, "epoch,loss\n1,two\n", "line 2: 'two' is no number");
+  refused(good, std::string("epoch\n1\0002\n", 10), "line 2: '1");
+  refused("[]", "", "describes no run");
+  refused(R"({"model": 3})", "", "describes no run");
+  refused("{", "", "config.json");
+  const TemporaryFolder empty;
+  CHECK_THROWS_WITH_AS(read_run(empty.path()), doctest::Contains("a run folder has a config.json"), Error);
+}

@@ -1,0 +1,117 @@
+#include "apps/training/config.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/training/recipe.h"
+#include "tests/error_of.h"
+#include "tests/io/temporary_folder.h"
+
+using namespace tessera;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  return error_of([&] { read_train_config(parse_json(text, "test"), "test"); });
+}
+
+}  // namespace
+
+TEST_CASE("a config is read back as it was written") {
+  TrainConfig config;
+  config.model = {{"preset", "vit"}, {"dim", 96}};
+  config.data.name = "shapes";
+  config.batch = 17;
+  config.optimizer.groups = {{"*.bias", 0.0, 1}, {"head.*", std::nullopt, 0.5}, {"*", 0.0, 1, 1}};
+  config.schedule.warmup_epochs = 0.25;
+  config.repetitions = 3;
+  config.augment.autoaugment = "svhn";
+  config.augment.erasing = {.probability = 0.5, .min_ratio = 0.2, .log_ratio = true};
+  config.augment.erasing.fill = ErasingOptions::Fill::noise;
+  config.augment.resized_crop = ResizedCropOptions{.min_area = 0.2, .filter = Filter::bicubic};
+  config.augment.randaugment = RandAugmentOptions{.operations = 3, .magnitude = 7};
+  config.epoch_multiple = 256;
+  config.schedule.decay = "linear";
+  config.schedule.warmup_lr = 1e-5;
+  config.schedule.cooldown_epochs = 2;
+  config.augment.mix = {.mixup = 0.8, .cutmix = 1, .probability = 0.9, .cutmix_share = 0.25};
+  const Json written = to_json(config);
+  CHECK(to_json(read_train_config(written, "test")) == written);
+  config.optimizer.kind = "sgd";
+  config.optimizer.nesterov = true;
+  CHECK(to_json(read_train_config(to_json(config), "test")) == to_json(config));
+}
+
+TEST_CASE("what a config must not hold is named with its key") {
+  CHECK(refusal(R"({"epoch": 3})").find("did you mean 'epochs'") != std::string::npos);
+  CHECK(refusal(R"({"data": {"nmae": "shapes"}})").find("data.nmae") != std::string::npos);
+  CHECK(refusal(R"({"optimizer": {"momentum": 0.9}})").find("optimizer.momentum") != std::string::npos);
+  CHECK(refusal(R"({"optimizer": {"kind": "adam"}})").find("adamw") != std::string::npos);
+  CHECK(refusal(R"({"optimizer": {"betas": [0.9]}})").find("wanted 2") != std::string::npos);
+  CHECK(refusal(R"({"optimizer": {"lr": 1e-7}})").find("schedule.min_lr") != std::string::npos);
+  CHECK(refusal(R"({"optimizer": {"lr": 1e-4}, "schedule": {"warmup_lr": 1e-3}})").find("warmup_lr") !=
+        std::string::npos);
+  CHECK(refusal(R"({"epochs": 12, "schedule": {"warmup_epochs": 10, "cooldown_epochs": 3}})")
+            .find("cooldown_epochs") != std::string::npos);
+  CHECK(refusal(R"({"augment": {"randaugment": {"magnitude": 11}}})").find("augment.randaugment.magnitude") !=
+        std::string::npos);
+  CHECK(refusal(R"({"augment": {"resized_crop": {"filter": "nearest"}}})").find("bilinear") !=
+        std::string::npos);
+  CHECK(refusal(R"({"epochs": 5, "schedule": {"warmup_epochs": 10}})").find("warmup_epochs") !=
+        std::string::npos);
+  CHECK(refusal(R"({"batch": 0})").find("batch") != std::string::npos);
+  CHECK(refusal(R"({"smoothing": 2})").find("smoothing") != std::string::npos);
+  CHECK(refusal(R"({"model": 3})").find("model") != std::string::npos);
+  CHECK(refusal(R"({"model": {"preset": "vit", "arch": "vit"}})").find("model") != std::string::npos);
+  CHECK(refusal(R"({"augment": {"autoaugment": "cifar"}})").find("cifar10") != std::string::npos);
+  CHECK(refusal(R"({"augment": {"erasing": {"area": [0.4, 0.1]}}})").find("augment.erasing.area") !=
+        std::string::npos);
+  CHECK(refusal(R"({"augment": {"mixup": -1}})").find("augment.mixup") != std::string::npos);
+  CHECK(refusal(R"({"model": "dit-xt", "augment": {"mixup": 1}})").find("a diffusion model cannot") !=
+        std::string::npos);
+  CHECK(refusal("{}").empty());
+}
+
+TEST_CASE("the warm-up is a tenth of the epochs, 10 at most, unless the config says how long") {
+  const auto warmup = [](const char* text) {
+    return read_train_config(parse_json(text, "test"), "test").schedule.warmup_epochs;
+  };
+  CHECK(warmup("{}") == 10);
+  CHECK(warmup(R"({"epochs": 300})") == 10);
+  CHECK(warmup(R"({"epochs": 1})") == doctest::Approx(0.1));
+  CHECK(warmup(R"({"epochs": 20, "schedule": {"min_lr": 0}})") == doctest::Approx(2));
+  CHECK(warmup(R"({"epochs": 20, "schedule": {"warmup_epochs": 10}})") == 10);
+}
+
+TEST_CASE("keys are set at any depth, as JSON or as text") {
+  Json config{{"model", "vit"}, {"batch", 3}};
+  set_key(config, "optimizer.lr=0.5");
+  set_key(config, "model.dim=96");
+  set_key(config, "data.dir=/some where/a=b");
+  set_key(config, "augment.flip=false");
+  CHECK(config["optimizer"]["lr"] == 0.5);
+  CHECK(config["model"] == Json{{"preset", "vit"}, {"dim", 96}});
+  CHECK(config["data"]["dir"] == "/some where/a=b");
+  CHECK(config["augment"]["flip"] == false);
+  CHECK_THROWS_WITH_AS(set_key(config, "batch.size=3"),
+                       "--set batch.size=3: batch is 3, not an object with keys", Error);
+  CHECK_THROWS_AS(set_key(config, "batch"), Error);
+  CHECK_THROWS_AS(set_key(config, "=3"), Error);
+}
+
+TEST_CASE("a model takes size and classes from the data") {
+  Dataset dataset;
+  dataset.name = "some";
+  dataset.image_shape = {3, 32, 32};
+  dataset.class_names = {"a", "b", "c"};
+  const Json model =
+      resolve_model({{"preset", "sl-vit"}, {"dim", 64}, {"attention", {{"heads", 4}}}}, dataset);
+  CHECK(model["image_size"] == 32);
+  CHECK(model["num_classes"] == 3);
+  CHECK(model["dim"] == 64);
+  CHECK(model["attention"]["heads"] == 4);
+  CHECK(model["attention"]["scale"] == "learned");  // what is not named stays
+  CHECK(resolve_model(model, dataset) == model);
+  CHECK_THROWS_WITH_AS(resolve_model({{"arch", "vit"}, {"num_classes", 4}}, dataset),
+                       "model: num_classes is 4, some has 3", Error);
+  CHECK_THROWS_AS(resolve_model({{"preset", "sl-vti"}}, dataset), Error);
+}

@@ -1,0 +1,99 @@
+#include "apps/training/event_file.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "engine/core/error.h"
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+std::string hex(const std::string& bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes) {
+    out += digits[static_cast<unsigned char>(c) >> 4];
+    out += digits[c & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("CRC-32C as RFC 3720 has it") {
+  CHECK(crc32c("") == 0);
+  CHECK(crc32c("123456789") == 0xe3069283u);
+  CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aau);
+  CHECK(crc32c(std::string(32, '\xff')) == 0x62a8ab43u);
+}
+
+// The bytes are those of TensorBoard's own writer.
+TEST_CASE("events and their frames byte by byte") {
+  const std::pair<std::string, double> loss[] = {{"loss", 1.5}};
+  const std::string event = scalars_event(1700000000.5, 12, loss);
+  CHECK(hex(event) == "0900002040fc54d941100c2a0d0a0b0a046c6f7373150000c03f");
+  CHECK(hex(tf_record(event)) ==
+        "1a00000000000000129bd82d0900002040fc54d941100c2a0d0a0b0a046c6f7373150000c03f0790eca0");
+  CHECK(hex(tf_record(version_event(1700000000.5))) ==
+        "1800000000000000a37f4b220900002040fc54d9411a0d627261696e2e4576656e743a322b353110");
+  CHECK(hex(start_event(1, 300)) == "09000000000000f03f10ac023a020801");
+  CHECK(hex(image_event(1, 3, "p", 2, 3, "PNG")) ==
+        "09000000000000f03f10032a120a100a0170220b0802100318032203504e47");
+}
+
+TEST_CASE("an event file that cannot be made is named") {
+  CHECK_THROWS_WITH_AS(EventFile("/nowhere/at/all", 0),
+                       doctest::Contains("/nowhere/at/all/events.out.tfevents."), Error);
+}
+
+TEST_CASE("a run's event files are read by TensorBoard") {
+  if (std::system("python3 -c 'import tensorboard' >/dev/null 2>&1") != 0) {
+    MESSAGE("skipped: Python has no tensorboard");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  const std::string common =
+      "train --dataset shapes --image-size 16 --epochs 2 --batch 16 --set data.train_images=48"
+      " --set data.validation_images=10 --set model.dim=16 --set model.depth=1 --tensorboard"
+      " --set schedule.warmup_epochs=0 --out ";
+  REQUIRE(tessera_program(common + run + " --stop-after 4").code == 0);
+  REQUIRE(tessera_program("train --resume " + run).code == 0);
+  put(folder / "read.py", R"(
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+scalars = {tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+pictures = [[e.step, e.width, e.height] for e in events.Images("train/pictures")]
+json.dump({"scalars": scalars, "pictures": pictures}, open(sys.argv[2], "w"))
+)");
+  const std::string result = (folder / "read.json").string();
+  REQUIRE(std::system(("python3 " + (folder / "read.py").string() + " " + run + " " + result + " 2>" +
+                       (folder / "err").string())
+                          .c_str()) == 0);
+  const auto read = nlohmann::json::parse(bytes_of(result));
+  const auto& scalars = read["scalars"];
+  REQUIRE(scalars["train/loss"].size() == 6);
+  for (size_t i = 0; i < 6; ++i) CHECK(scalars["train/loss"][i][0] == i + 1);
+  const std::string metrics = bytes_of(folder / "run" / "metrics.csv");
+  REQUIRE(scalars["validation/top1"].size() == 2);
+  CHECK(scalars["validation/top1"][1][0] == 6);
+  CHECK(scalars["epoch/train_loss"].size() == 2);
+  CHECK(metrics.find("\n2,6,") != std::string::npos);
+  CHECK(read["pictures"][0] == nlohmann::json({1, 64, 64}));
+}
+
+TEST_CASE("without --tensorboard there is no event file") {
+  const TemporaryFolder folder;
+  REQUIRE(tessera_program("train --dataset shapes --image-size 16 --epochs 1 --batch 16 --set "
+                          "data.train_images=16 --set data.validation_images=10 --set model.dim=16 --set "
+                          "model.depth=1 --set schedule.warmup_epochs=0 --out " +
+                          (folder / "run").string())
+              .code == 0);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "run"))
+    CHECK(entry.path().string().find("tfevents") == std::string::npos);
+}

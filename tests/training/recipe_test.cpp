@@ -1,0 +1,159 @@
+#include "apps/training/recipe.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "apps/training/config.h"
+#include "engine/core/dispatch.h"
+#include "models/model.h"
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+// What a model needs to know of a data set; none is opened.
+Dataset facts_of(const DataConfig& data) {
+  static const std::map<std::string, std::pair<int64_t, size_t>> known{
+      {"cifar10", {32, 10}},        {"cifar100", {32, 100}},   {"svhn", {32, 10}},
+      {"tiny-imagenet", {64, 200}}, {"imagenet", {224, 1000}}, {"imagenet-100", {224, 100}},
+      {"shapes", {32, 10}},         {"shapes-seg", {64, 11}},  {"ade20k", {512, 150}}};
+  REQUIRE(known.contains(data.name));
+  const auto [size, classes] = known.at(data.name);
+  Dataset dataset;
+  dataset.name = data.name;
+  const int64_t side = data.image_size > 0 ? data.image_size : size;
+  dataset.image_shape = {3, side, side};
+  dataset.class_names.resize(classes);
+  return dataset;
+}
+
+TrainConfig recipe(const std::string& name) { return read_train_config(read_recipe(name), "recipe " + name); }
+
+Model model_of(const TrainConfig& config) {
+  return build(resolve_model(config.model, facts_of(config.data)));
+}
+
+}  // namespace
+
+TEST_CASE("every recipe is a whole config, its model fits its data, its groups take parameters") {
+  const DryRun dry;  // shapes alone
+  std::set<std::string> names;
+  for (const BuiltInRecipe& built_in : built_in_recipes()) {
+    CAPTURE(built_in.name);
+    CHECK(names.insert(built_in.name).second);
+    const TrainConfig config = recipe(built_in.name);
+    CHECK(to_json(read_train_config(to_json(config), "again")) == to_json(config));
+    CHECK(config.about == built_in.about);
+    CHECK(!config.about.empty());
+    CHECK(config.data.dir.empty());
+    const Model model = model_of(config);
+    make_groups(trainable(model.parameters), config.optimizer.weight_decay, config.optimizer.groups);
+    CHECK(list_of_recipes().find("\n  " + built_in.name + " ") != std::string::npos);
+  }
+  CHECK(names.size() > 100);
+  for (const char* quick : {"demo", "sl-vit-cifar10-quick", "sl-vit-tiny-imagenet-quick"})
+    CHECK(names.contains(quick));
+}
+
+TEST_CASE("the regime of the small data sets") {
+  const std::map<std::string, std::string> policies{
+      {"cifar10", "cifar10"}, {"cifar100", "cifar10"}, {"svhn", "svhn"}, {"tiny-imagenet", "imagenet"}};
+  for (const char* model :
+       {"resnet56", "resnet110", "efficientnet-b0", "vit",          "s-vit",  "l-vit",        "sl-vit",
+        "t2t",      "s-t2t",     "l-t2t",           "sl-t2t",       "cait",   "s-cait",       "l-cait",
+        "sl-cait",  "pit",       "s-pit",           "l-pit",        "sl-pit", "sl-pit-spool", "swin",
+        "s-swin",   "l-swin",    "sl-swin",         "sl-swin-spool"})
+    for (const auto& [dataset, policy] : policies) {
+      const std::string name = std::string(model) + "-" + dataset;
+      CAPTURE(name);
+      const TrainConfig c = recipe(name);
+      CHECK(c.model == Json{{"preset", model}});
+      CHECK(c.data.name == dataset);
+      CHECK((c.batch == 128 && c.epochs == 100 && c.passes == 3 && c.repetitions == 1));
+      CHECK((c.augment.flip && c.augment.crop_padding == 4 && c.augment.autoaugment == policy));
+      const ErasingOptions& e = c.augment.erasing;
+      CHECK((e.probability == 0.25 && e.min_area == 0.02 && e.max_area == 0.4 && e.min_ratio == 0.3));
+      CHECK((e.fill == ErasingOptions::Fill::mean && !e.log_ratio));
+      const MixOptions& m = c.augment.mix;
+      CHECK((m.mixup == 1 && m.cutmix == 1 && m.probability == 0.5 && m.cutmix_share == 0.5));
+      const std::string kind(model);
+      const bool high =
+          kind.ends_with("vit") || kind.starts_with("resnet") || kind.starts_with("efficientnet");
+      CHECK(c.optimizer.lr == (high ? 0.003 : 0.001));
+      CHECK((c.optimizer.kind == "adamw" && c.optimizer.weight_decay == 0.05 && c.optimizer.groups.empty()));
+      CHECK((c.optimizer.beta1 == 0.9 && c.optimizer.beta2 == 0.999 && c.optimizer.eps == 1e-8));
+      CHECK((c.clip == 0 && c.ema == 0 && c.smoothing == 0.1));
+      CHECK((c.schedule.decay == "cosine" && c.schedule.warmup_epochs == 10 && c.schedule.min_lr == 1e-6));
+      CHECK((c.schedule.warmup_lr == 1e-6 && c.schedule.cooldown_epochs == 0));
+    }
+  CHECK(recipe("sl-vit-tiny-imagenet").about.ends_with("the paper: 61.07 %"));
+}
+
+TEST_CASE("stochastic depth: constant in ViT, PiT and CaiT, linear in Swin and T2T") {
+  for (const auto& [name, rule] : std::map<std::string, std::string>{{"sl-vit-svhn", "constant"},
+                                                                     {"pit-svhn", "constant"},
+                                                                     {"cait-svhn", "constant"},
+                                                                     {"swin-svhn", "linear"},
+                                                                     {"t2t-svhn", "linear"}}) {
+    const TrainConfig c = recipe(name);
+    const Json model = resolve_model(c.model, facts_of(c.data));
+    CHECK(model.at("drop_path") == 0.1);
+    CHECK(model.at("drop_path_rule") == rule);
+  }
+}
+
+TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
+  const TrainConfig sl = recipe("sl-vit-imagenet");
+  CHECK((sl.batch == 256 && sl.optimizer.lr == 0.00025 && sl.schedule.warmup_epochs == 5));
+  CHECK((sl.augment.resized_crop && !sl.augment.flip && sl.augment.autoaugment == "imagenet"));
+  CHECK(sl.model.at("attention").at("heads") == 3);
+
+  const TrainConfig sp = recipe("sp-vit-s-imagenet");
+  CHECK((sp.batch == 1024 && sp.optimizer.lr == 0.0016 && sp.epochs == 310 && sp.ema == 0.99992));
+  CHECK((sp.schedule.warmup_lr == 1e-6 && sp.schedule.min_lr == 1e-5 && sp.schedule.cooldown_epochs == 10));
+  CHECK((!sp.augment.mix.any() && sp.augment.randaugment->magnitude == 9));
+  CHECK(sp.augment.erasing.fill == ErasingOptions::Fill::noise);
+  const TrainConfig large = recipe("sp-vit-l-imagenet");
+  CHECK((large.batch == 800 && large.optimizer.lr == 0.0006 && large.augment.randaugment->operations == 3));
+  CHECK(recipe("sp-vit-s-shared-imagenet-100").model.at("attention").at("prior").at("sharing") == "model");
+
+  const TrainConfig rmt = recipe("rmt-s-imagenet");
+  CHECK(
+      (rmt.optimizer.lr == 0.002 && rmt.repetitions == 3 && rmt.epoch_multiple == 256 && rmt.epochs == 300));
+  CHECK((rmt.augment.mix.mixup == 0.8 && rmt.augment.mix.cutmix == 1 && rmt.augment.mix.probability == 1));
+  CHECK(rmt.optimizer.groups.at(0).dimensions == 1);
+  const TrainConfig fixed = recipe("sdt-h-t-fixed-imagenet");
+  const Json decay = resolve_model(fixed.model, facts_of(fixed.data)).at("attention").at("decay");
+  CHECK(decay == Json{{"kind", "fixed"}, {"initial", 2.0}, {"range", {4, 4, 6, 6}}});
+
+  const TrainConfig segment = recipe("sp-vit-s-seg-ade20k");
+  CHECK((segment.steps == 160000 && segment.batch == 16 && segment.optimizer.lr == 6e-5));
+  CHECK((segment.optimizer.weight_decay == 0.01 && segment.schedule.decay == "linear" &&
+         segment.smoothing == 0));
+  const auto& [scale_from, scale_to, longest, most_of_one_class] = *segment.augment.scene_crop;
+  CHECK((scale_from == 0.5 && scale_to == 2 && longest == 4 && most_of_one_class == 0.75));
+  CHECK((segment.augment.photometric->hue == 18 && segment.augment.photometric->brightness == 32 &&
+         segment.augment.flip && !segment.augment.resized_crop && segment.augment.crop_padding == 0));
+
+  const TrainConfig dit = recipe("dit-xt-cifar10");
+  CHECK((dit.schedule.decay == "none" && dit.optimizer.weight_decay == 0 && dit.ema == 0.9999));
+}
+
+TEST_CASE("recipes are listed, printed whole, and refused by the nearest name") {
+  const Said list = tessera_program("train --list-recipes");
+  CHECK(list.code == 0);
+  CHECK(list.out == list_of_recipes());
+  const Said printed =
+      tessera_program("train --recipe sl-vit-tiny-imagenet --set augment.mixup=0.8 --print-config");
+  CHECK(printed.code == 0);
+  const TrainConfig config = read_train_config(parse_json(printed.out, "printed"), "printed");
+  CHECK(config.augment.mix.mixup == 0.8);
+  CHECK(config.augment.autoaugment == "imagenet");
+  CHECK(to_json(config).dump(2) + "\n" == printed.out);
+  const Said wrong = tessera_program("train --recipe sl-vit-tiny-imagnet");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("did you mean 'sl-vit-tiny-imagenet'") != std::string::npos);
+}

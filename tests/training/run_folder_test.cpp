@@ -1,0 +1,55 @@
+#include "apps/training/run_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/core/error.h"
+#include "tests/error_of.h"
+#include "tests/io/temporary_folder.h"
+
+using namespace tessera;
+
+TEST_CASE("a run folder keeps the rows of the epochs that count") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a/b/run";
+  {
+    RunFolder run = RunFolder::create(path, {{"epochs", 3}});
+    for (const char* row : {"1,2", "2,3", "3,4"}) run.add_row("epoch,loss", row);
+  }
+  CHECK(bytes_of(path / "metrics.csv") == "epoch,loss\n1,2\n2,3\n3,4\n");
+  RunFolder run = RunFolder::open(path);
+  run.keep_rows(1);
+  run.add_row("epoch,loss", "2,5");
+  CHECK(bytes_of(path / "metrics.csv") == "epoch,loss\n1,2\n2,5\n");
+  CHECK_THROWS_AS(run.keep_rows(3), Error);
+  run.keep_rows(0);
+  run.add_row("epoch,loss", "1,7");
+  CHECK(bytes_of(path / "metrics.csv") == "epoch,loss\n1,7\n");
+}
+
+TEST_CASE("events are whole lines, even after a kill") {
+  const TemporaryFolder folder;
+  const auto path = folder / "run";
+  RunFolder::create(path, Json::object()).event("start", {{"epoch", 1}});
+  put(path / "events.jsonl", bytes_of(path / "events.jsonl") + "{\"event\": \"ep");
+  RunFolder::open(path).event("resume", {{"epoch", 2}});
+  const std::string text = bytes_of(path / "events.jsonl");
+  CHECK(text.find("{\"event\": \"ep\n{\"event\":\"resume\"") != std::string::npos);
+  CHECK(text.ends_with("\"epoch\":2}\n"));
+}
+
+TEST_CASE("one process at a time has a run, and none is written over") {
+  const TemporaryFolder folder;
+  const auto path = folder / "run";
+  std::optional<RunFolder> first(RunFolder::create(path, Json::object()));
+  CHECK(error_of([&] { RunFolder::open(path); }).find("another process") != std::string::npos);
+  CHECK(error_of([&] { RunFolder::create(path, Json::object()); }).find("holds a run") != std::string::npos);
+  first.reset();
+  RunFolder::open(path);
+  CHECK(free_folder(path) == folder / "run-2");
+  CHECK(free_folder(folder / "other") == folder / "other");
+  CHECK(error_of([&] { RunFolder::open(folder / "other"); }).find("no run to go on with") !=
+        std::string::npos);
+}
