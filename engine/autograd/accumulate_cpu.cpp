@@ -6,7 +6,7 @@
 namespace tessera {
 
 template <> template <class T> void AccumulateKernels<Cpu>::add(T* a, const T* b, int64_t n) {
-  parallel_for(n, 1 << 15, [=](int64_t begin, int64_t end) {
+  parallel_for(n, chunk_length(1 << 15), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) a[i] = T(Wide<T>(a[i]) + Wide<T>(b[i]));
   });
 }

@@ -8,6 +8,7 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
+#include "engine/core/parallel.h"
 
 namespace tessera {
 
@@ -122,8 +123,39 @@ void check_types(const OpCase& op_case, const Run& reference, Failures& failures
           op_case.bf16_tolerance, "bf16", failures);
 }
 
-void check_threads(const OpCase& op_case, Failures& failures) {
+constexpr int64_t short_chunk = 3;  // elements: no divisor of a vector, a tile, or most of the cases' sizes
+
+// Demands that the forward and the backward pass each share at least one loop among threads, so that the
+// comparison of thread counts is not of one chunk with itself.
+void check_splits(const OpCase& op_case, Failures& failures) {
+  const SmallChunks chunks(short_chunk);
+  const std::vector<Tensor> inputs = leaves(op_case, DType::f32);
+  Tape tape;
+  const int64_t start = chunks.split_loops();
+  const Tensor y = op_case.function(inputs);
+  const int64_t forward = chunks.split_loops();
+  const Tensor dy = random_tensor(y.shape(), cotangent_seed).to(y.dtype());
+  const int64_t before_backward = chunks.split_loops();
+  tape.backward(y, dy);
+  const auto judge = [&](int64_t loops, const std::string& reason, const std::string& pass) {
+    if (loops == 0 && reason.empty())
+      failures.push_back("no loop of the " + pass + " pass has more than one chunk of " +
+                         std::to_string(short_chunk) + " elements");
+    if (loops > 0 && !reason.empty())
+      failures.push_back("the " + pass + " pass has several chunks, though the case says: " + reason);
+  };
+  judge(forward - start, op_case.unsplit_forward, "forward");
+  judge(chunks.split_loops() - before_backward, op_case.unsplit_backward, "backward");
+}
+
+// In short chunks: against f64 in whole ones, and one thread against many, bit by bit.
+void check_threads(const OpCase& op_case, const Run& reference, Failures& failures) {
+  check_splits(op_case, failures);
+  const SmallChunks chunks(short_chunk);
+  compare(run_case(op_case, op_case.function, DType::f64), reference, 1e-12, "f64 in short chunks", failures);
+  check_accumulation(op_case, reference, failures);
   const Run many = run_case(op_case, op_case.function, DType::f32);
+  compare(many, reference, op_case.f32_tolerance, "f32 in short chunks", failures);
   tbb::task_arena alone(1);
   const Run one = alone.execute([&] { return run_case(op_case, op_case.function, DType::f32); });
   if (!same_bits(one, many)) failures.push_back("one thread and many give different bits");
@@ -195,7 +227,7 @@ std::vector<std::string> check_case(const OpCase& op_case) {
   check_types(op_case, reference, failures);
   if (op_case.plain)
     compare(run_case(op_case, op_case.plain, DType::f64), reference, 1e-12, "the plain twin", failures);
-  check_threads(op_case, failures);
+  check_threads(op_case, reference, failures);
   return failures;
 }
 

@@ -28,7 +28,8 @@ double gradient_error(const OpCase& op_case, Device device = Device::cpu);
 
 // Everything that a case is checked for; each failure is a sentence, none is success:
 // the gradient; that gradients add to what is there and write all they should (buffers are poisoned with
-// NaN); f32 and bf16 against f64; the plain twin in value and gradient; one thread against many, bit by bit.
+// NaN); f32 and bf16 against f64; the plain twin in value and gradient; all of that again where chunks of a
+// few elements share the work among threads, and one thread against many, bit by bit.
 std::vector<std::string> check_case(const OpCase& op_case);
 
 // The case on another device against f64 on the CPU, value and gradients: in f64 (within 1e-12), f32 and

@@ -18,6 +18,15 @@ void set_threads(int count) {
                                                   static_cast<size_t>(count));
 }
 
+SmallChunks::SmallChunks(int64_t longest) {
+  check(longest > 0, "SmallChunks: a chunk of ", longest, " elements; at least 1 is needed");
+  check(detail::longest_chunk == std::numeric_limits<int64_t>::max(), "SmallChunks: another one is alive");
+  detail::split_loops = 0;
+  detail::longest_chunk = longest;
+}
+
+SmallChunks::~SmallChunks() { detail::longest_chunk = std::numeric_limits<int64_t>::max(); }
+
 int threads() {
   const auto allowed = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   return std::min(static_cast<int>(allowed), tbb::this_task_arena::max_concurrency());

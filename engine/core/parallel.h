@@ -4,7 +4,9 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #ifdef TESSERA_TSAN
@@ -29,6 +31,32 @@ struct Handover {
 #endif
 };
 
+namespace detail {
+inline std::atomic<int64_t> longest_chunk{std::numeric_limits<int64_t>::max()};
+inline std::atomic<int64_t> split_loops{0};
+}  // namespace detail
+
+// The chunk length that a kernel uses where it would choose `usual` steps of `width` elements each: less
+// within SmallChunks. A kernel calls it wherever any length gives a right result, though sums may round
+// differently.
+inline int64_t chunk_length(int64_t usual, int64_t width = 1) {
+  const int64_t longest = detail::longest_chunk.load(std::memory_order_relaxed);
+  return std::min(usual, std::max<int64_t>(1, longest / std::max<int64_t>(1, width)));
+}
+
+// For tests: while it lives, chunks have at most `longest` elements, so that the few elements of a test are
+// shared among threads as the many of a real run are. One at a time in the process.
+class SmallChunks {
+ public:
+  explicit SmallChunks(int64_t longest);
+  ~SmallChunks();
+  SmallChunks(const SmallChunks&) = delete;
+  SmallChunks& operator=(const SmallChunks&) = delete;
+
+  // The parallel loops since its construction that had more than one chunk.
+  int64_t split_loops() const { return detail::split_loops.load(); }
+};
+
 // f(begin, end) for [0, n) cut into chunks of exactly `grain` (the last one shorter), in any order and in
 // parallel. The cut depends on n and grain alone, so what a chunk sums is the same on any thread count.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
@@ -37,6 +65,8 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
     if (n > 0) f(int64_t{0}, n);
     return;
   }
+  if (detail::longest_chunk.load(std::memory_order_relaxed) < std::numeric_limits<int64_t>::max())
+    ++detail::split_loops;
   Handover start, end;
   start.release();
   tbb::parallel_for(tbb::blocked_range<int64_t>(0, chunks), [&](const tbb::blocked_range<int64_t>& range) {

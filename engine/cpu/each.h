@@ -15,7 +15,7 @@ constexpr int64_t chunk_elements = 1 << 14;
 
 // How many rows of `width` elements make a chunk.
 inline int64_t rows_a_chunk(int64_t width) {
-  return std::max<int64_t>(1, chunk_elements / std::max<int64_t>(1, width));
+  return std::max<int64_t>(1, chunk_length(chunk_elements) / std::max<int64_t>(1, width));
 }
 
 // out = value, so written that the compiler's vector loops can store a bf16 (not as the copy of a class).
@@ -40,7 +40,8 @@ template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, 
 
 // The same for [0, n) on all threads.
 template <class T, class F> void parallel_write(int64_t n, T* out, bool add, F&& f) {
-  parallel_for(n, chunk_elements, [=](int64_t begin, int64_t end) { write_each(begin, end, out, add, f); });
+  parallel_for(n, chunk_length(chunk_elements),
+               [=](int64_t begin, int64_t end) { write_each(begin, end, out, add, f); });
 }
 
 // row(i) for rows of `width` elements on all threads.
@@ -63,7 +64,7 @@ template <int Arrays, class F> void parallel_walk(const Walk<Arrays>& walk, F&& 
     });
     return;
   }
-  parallel_for(width, chunk_elements,
+  parallel_for(width, chunk_length(chunk_elements),
                [&](int64_t begin, int64_t end) { run(walk.at(begin, walk.rank), end - begin); });
 }
 

@@ -78,8 +78,8 @@ struct Tiling {
 };
 
 Tiling tiling(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t enough = 16, multiple = 8, smallest = 1 << 20,
-                    largest = 1 << 26;      // tiles; sizes; MACs a tile
+  constexpr int64_t enough = 16, largest = 1 << 26;                            // tiles; MACs a tile
+  const int64_t multiple = chunk_length(8), smallest = chunk_length(1 << 20);  // of a size; MACs a tile
   constexpr int64_t most_summed = 1 << 22;  // elements of the parts that a cut depth leaves to be summed
   Tiling tile{m, n, k};
   while (true) {
@@ -98,7 +98,7 @@ Tiling tiling(int64_t m, int64_t n, int64_t k) {
 // C = beta C + the sum over the parts, in their order. parts [count, m, n]
 template <class T>
 void add_parts(int64_t count, int64_t m, int64_t n, const Wide<T>* parts, Wide<T> beta, T* c, int64_t ldc) {
-  const int64_t rows_a_chunk = std::max<int64_t>(1, (1 << 14) / n);
+  const int64_t rows_a_chunk = std::max<int64_t>(1, chunk_length(1 << 14) / n);
   parallel_for(m, rows_a_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T* row = c + i * ldc;

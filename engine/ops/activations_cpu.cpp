@@ -19,7 +19,7 @@ template <class T> void activate_backward(Activation f, const T* x, const T* dy,
 template <>
 template <class T>
 void ActivationKernels<Cpu>::forward(Activation f, int64_t n, const T* x, T* y) {
-  parallel_for(n, 1 << 14,
+  parallel_for(n, chunk_length(chunk_elements),
                [=](int64_t begin, int64_t end) { activate(f, x + begin, y + begin, end - begin); });
 }
 

@@ -14,7 +14,8 @@ namespace {
 // zeroed before. At most 64 chunks of at least 64 rows, added in order.
 template <class W, class Chunk>
 std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chunk) {
-  const int64_t grain = std::max<int64_t>(64, (rows + 63) / 64), chunks = (rows + grain - 1) / grain;
+  const int64_t grain = chunk_length(std::max<int64_t>(64, (rows + 63) / 64), width),
+                chunks = (rows + grain - 1) / grain;
   const int64_t stride = count * width;
   std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
   parallel_for(rows, grain,
@@ -65,7 +66,7 @@ void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, con
     a[j] = W(weight[j]) / std::sqrt(variance[j] + W(eps));
     b[j] = W(bias[j]) - mean[j] * a[j];
   }
-  parallel_for(rows, 256, [=](int64_t begin, int64_t end) {
+  parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
 #pragma omp simd
       for (int64_t j = 0; j < width; ++j) y[i * width + j] = T(a[j] * W(x[i * width + j]) + b[j]);
@@ -94,7 +95,7 @@ void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, co
   if (dx) {
     // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
     const W share = batch ? W(1) / W(rows) : W(0);
-    parallel_for(rows, 256, [=](int64_t begin, int64_t end) {
+    parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
 #pragma omp simd
         for (int64_t j = 0; j < width; ++j) {

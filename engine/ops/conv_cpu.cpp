@@ -21,7 +21,8 @@ template <class W> int64_t row_length(const ConvSize& s) { return whole_vectors<
 // Rows of windows that are multiplied at a time: as many as a part of the second cache holds.
 template <class W> int64_t rows_at_once(const ConvSize& s) {
   constexpr int64_t bytes = 1 << 18, most = 512;
-  const int64_t count = std::min(most, bytes / (row_length<W>(s) * static_cast<int64_t>(sizeof(W))));
+  const int64_t count =
+      chunk_length(std::min(most, bytes / (row_length<W>(s) * static_cast<int64_t>(sizeof(W)))));
   return std::clamp<int64_t>(count / s.out_w, 1, s.out_h);
 }
 
@@ -181,7 +182,8 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
   if (dx) input_gradient(s, dy, weight, add_dx, dx);
   if (!dweight && !dbias) return;
   const int64_t length = row_length<W>(s), stride = s.out * length + s.out;
-  const int64_t grain = std::max<int64_t>((s.images + 15) / 16, 1), chunks = (s.images + grain - 1) / grain;
+  const int64_t grain = chunk_length(std::max<int64_t>((s.images + 15) / 16, 1)),
+                chunks = (s.images + grain - 1) / grain;
   const Workspace<W> parts(chunks * stride);
   if (DryRun::active()) return;
   parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {

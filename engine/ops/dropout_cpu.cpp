@@ -31,7 +31,8 @@ void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x,
   using W = Wide<T>;
   const float limit = static_cast<float>(p);
   const W factor = W(1 / (1 - p));
-  parallel_for(n, chunk_elements, [=](int64_t begin, int64_t end) {
+  const int64_t grain = (chunk_length(chunk_elements) + 3) / 4 * 4;  // four draws are made at a time
+  parallel_for(n, grain, [=](int64_t begin, int64_t end) {
     uint32_t buffer[block];
     const uint32_t* draws = buffer;
     for (int64_t first = begin; first < end; first += block) {
@@ -48,7 +49,7 @@ template <class T>
 void DropoutKernels<Cpu>::drop_path(int64_t images, int64_t width, double p, uint64_t key, const T* x,
                                     const T* f, T* y, bool add) {
   using W = Wide<T>;
-  const int64_t grain = std::min(width, chunk_elements),
+  const int64_t grain = std::min(width, chunk_length(chunk_elements)),
                 pieces = grain == 0 ? 0 : (width + grain - 1) / grain;
   parallel_rows(images * pieces, grain, [=](int64_t task) {
     const int64_t image = task / pieces, begin = task % pieces * grain, at = image * width;

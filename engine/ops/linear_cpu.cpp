@@ -17,7 +17,13 @@ namespace {
 
 constexpr int64_t block = 12;  // rows that small_gemm holds in registers
 
-constexpr int64_t whole_blocks(int64_t rows) { return (rows + block - 1) / block * block; }
+// The rows that a tile has at least, but for the last one.
+int64_t least_rows() { return chunk_length(block, block); }
+
+int64_t whole_blocks(int64_t rows) {
+  const int64_t least = least_rows();
+  return (rows + least - 1) / least * least;
+}
 
 // The rows of a tile: `rows` in even parts that the cache holds.
 int64_t rows_a_tile(int64_t rows) {
@@ -166,7 +172,7 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
   pack_panels<T>(in, out, {weight, 1, in}, panels.data());
   if (bias) std::copy_n(bias, out, first.data());
   const W* start = bias ? first.data() : nullptr;
-  const int64_t tile = rows_a_tile(rows_a_group(rows, block));
+  const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
   parallel_for(rows, tile, [=, in = in, out = out, &panels](int64_t begin, int64_t end) {
     const int64_t n = (end - begin) * out;
     const W* x_tile = wide_copy<of_in>(x + begin * in, (end - begin) * in);
@@ -190,13 +196,15 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   using W = Wide<T>;
   // dweight is summed by groups of the rows; of fewer rows than keep many threads busy so, or of a large
   // weight, by slabs of its outputs.
-  constexpr int64_t most_groups = 8, least_group = 512, most_summed = 1 << 23;
+  constexpr int64_t most_groups = 8, most_summed = 1 << 23;
+  const int64_t least_group = chunk_length(512), least_slab = 2 * least_rows();
   const auto [rows, in, out] = size;
   const bool few = rows < most_groups * least_group,
              by_groups = !few && most_groups * out * in <= most_summed;
-  const int64_t group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, block)),
+  const int64_t group = by_groups ? rows_a_group(rows, least_group)
+                                  : rows_a_tile(rows_a_group(rows, least_rows())),
                 groups = std::max<int64_t>(1, (rows + group - 1) / group), sums = by_groups ? groups : 1,
-                slab = std::clamp(whole_blocks(out / most_groups), 2 * block, 8 * block);
+                slab = std::clamp(whole_blocks(out / most_groups), least_slab, 4 * least_slab);
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
   const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0),
       x_panels(dweight && few ? packed_elements<W>(rows, in) : 0);

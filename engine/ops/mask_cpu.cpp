@@ -10,7 +10,7 @@ template <>
 template <class T>
 void MaskKernels<Cpu>::diagonal(int64_t matrices, int64_t tokens, const T* x, double value, T* y, bool add) {
   const DiagonalTerm<Wide<T>> mask{Wide<T>(value)};
-  parallel_for(matrices * tokens, 64, [=](int64_t begin, int64_t end) {
+  parallel_for(matrices * tokens, chunk_length(64, tokens), [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* from = x + row * tokens;
       const int64_t i = row % tokens;

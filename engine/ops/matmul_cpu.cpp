@@ -73,7 +73,7 @@ void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T*
   const Products p = joined(products);
   const int64_t macs = p.m * p.n * p.k;
   if (p.count == 1 || p.c_step == 0 || macs >= large) return multiply_large(p, a, b, c, add);
-  parallel_for(p.count, std::max<int64_t>(1, small / std::max<int64_t>(macs, 1)),
+  parallel_for(p.count, std::max<int64_t>(1, chunk_length(small) / std::max<int64_t>(macs, 1)),
                [=](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i)
                    multiply_one(p, a + i * p.a_step, b + i * p.b_step, add, c + i * p.c_step);

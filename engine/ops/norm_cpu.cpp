@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t rows_a_chunk = 64;
+constexpr int64_t most_rows = 64;  // of a chunk
 
 template <class T> struct Moments { T mean, rstd; };
 
@@ -35,7 +35,7 @@ template <>
 template <class T>
 void LayerNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
                                     double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
-  parallel_for(rows, rows_a_chunk, [=](int64_t begin, int64_t end) {
+  parallel_for(rows, chunk_length(most_rows, width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* row = x + i * width;
       T* out = y + i * width;
@@ -54,10 +54,10 @@ void LayerNormKernels<Cpu>::backward(int64_t rows, int64_t width, const T* dy, c
                                      const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, T* dweight,
                                      bool add_dweight, T* dbias, bool add_dbias) {
   using W = Wide<T>;
-  const int64_t chunks = (rows + rows_a_chunk - 1) / rows_a_chunk;
+  const int64_t grain = chunk_length(most_rows, width), chunks = (rows + grain - 1) / grain;
   std::vector<W> sums(static_cast<size_t>(chunks * 2 * width), W(0));  // dweight, dbias of each chunk
-  parallel_for(rows, rows_a_chunk, [=, &sums](int64_t begin, int64_t end) {
-    W* weight_sum = sums.data() + begin / rows_a_chunk * 2 * width;
+  parallel_for(rows, grain, [=, &sums](int64_t begin, int64_t end) {
+    W* weight_sum = sums.data() + begin / grain * 2 * width;
     W* bias_sum = weight_sum + width;
     for (int64_t i = begin; i < end; ++i) {
       const T *dy_row = dy + i * width, *x_row = x + i * width;

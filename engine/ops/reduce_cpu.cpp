@@ -17,7 +17,7 @@ struct Cut {
   int64_t chunks;
 
   explicit Cut(const Fold& fold)
-      : piece(fold.width_kept ? fold.width : std::min(fold.width, chunk_elements)),
+      : piece(fold.width_kept ? fold.width : std::min(fold.width, chunk_length(chunk_elements))),
         pieces(piece == 0 ? 1 : (fold.width + piece - 1) / piece),
         steps(fold.summed.elements(fold.summed.rank) * pieces),
         grain(rows_a_chunk(piece)),

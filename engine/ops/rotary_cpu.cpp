@@ -10,7 +10,7 @@ void RotaryKernels<Cpu>::turn(int64_t rows, int64_t width, int64_t tokens, int64
                               const Wide<T>* turns, bool back, const T* x, bool add, T* y) {
   using W = Wide<T>;
   const W sign = back ? W(-1) : W(1);
-  parallel_for(rows, 64, [=](int64_t begin, int64_t end) {
+  parallel_for(rows, chunk_length(64, width), [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const W* of_token = turns + r % tokens * pairs * 2;
       for (int64_t head = 0; head < width; head += 2 * pairs) {

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t tile = 32;  // a tile's lines of x and y stay in the first cache
+constexpr int64_t most_tile = 32;  // a tile's lines of x and y stay in the first cache
 
 // y is contiguous along the last axis, x along axis `near`: in tiles of the two, so that neither is read in
 // strides that miss the cache.
@@ -21,6 +21,7 @@ void copy_transposed(const Walk<2>& walk, int near, Wide<T> factor, const T* x, 
     if (i != n) outer.append(walk.size[i], {walk.stride[0][i], walk.stride[1][i]});
   const int64_t height = walk.size[n], width = walk.size[last];
   const int64_t step_x = walk.stride[0][last], step_y = walk.stride[1][n];
+  const int64_t tile = chunk_length(most_tile);
   const int64_t high = (height + tile - 1) / tile, wide = (width + tile - 1) / tile;
   parallel_rows(outer.elements(outer.rank) * high * wide, tile * tile, [&](int64_t task) {
     const auto at = outer.at(task / (high * wide), outer.rank);
@@ -69,7 +70,7 @@ void CopyKernels<Cpu>::copy(const Walk<2>& walk, double factor, const T* x, T* y
 }
 
 template <> template <class T> void CopyKernels<Cpu>::zero(int64_t n, T* y) {
-  parallel_for(n, chunk_elements,
+  parallel_for(n, chunk_length(chunk_elements),
                [=](int64_t begin, int64_t end) { std::fill(y + begin, y + end, T(0.0f)); });
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "engine/core/dispatch.h"
-#include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/take_kernels.h"
 
 namespace tessera {
@@ -10,11 +10,10 @@ template <>
 template <class T>
 void TakeKernels<Cpu>::forward(int64_t outer, int64_t from, int64_t count, int64_t inner,
                                const int64_t* index, const T* x, T* y) {
-  parallel_for(outer * count, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(inner, 1)),
-               [=](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r)
-                   std::copy_n(x + (r / count * from + index[r % count]) * inner, inner, y + r * inner);
-               });
+  parallel_for(outer * count, rows_a_chunk(inner), [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r)
+      std::copy_n(x + (r / count * from + index[r % count]) * inner, inner, y + r * inner);
+  });
 }
 
 template <>

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/parallel.h"
+
 namespace tessera {
 
 // Several arrays cut into chunks of a fixed length, to be worked on all at once: one parallel loop serves
@@ -19,7 +21,7 @@ class Chunks {
     for (int64_t i = 0; i < count; ++i) {
       first_.push_back(size_);
       lengths_.push_back(items[i].n);
-      size_ += (items[i].n + length - 1) / length;
+      size_ += (items[i].n + length_ - 1) / length_;
     }
   }
 
@@ -28,12 +30,12 @@ class Chunks {
   Chunk operator[](int64_t c) const {
     const auto after = std::upper_bound(first_.begin(), first_.end(), c);  // empty arrays have no chunk
     const auto item = after - first_.begin() - 1;
-    const int64_t begin = (c - *(after - 1)) * length;
-    return {item, begin, std::min(begin + length, lengths_[static_cast<size_t>(item)])};
+    const int64_t begin = (c - *(after - 1)) * length_;
+    return {item, begin, std::min(begin + length_, lengths_[static_cast<size_t>(item)])};
   }
 
  private:
-  static constexpr int64_t length = 1 << 14;
+  int64_t length_ = chunk_length(1 << 14);
 
   std::vector<int64_t> first_;  // chunks before each array
   std::vector<int64_t> lengths_;

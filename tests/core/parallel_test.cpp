@@ -44,6 +44,26 @@ TEST_CASE("parallel_for: chunks of the grain, whatever the thread count") {
   }
 }
 
+TEST_CASE("SmallChunks: shortens chunks while it lives, and counts the loops that it splits") {
+  CHECK(chunk_length(64) == 64);
+  {
+    const SmallChunks small(6);
+    CHECK(chunk_length(64) == 6);
+    CHECK(chunk_length(4) == 4);
+    CHECK(chunk_length(64, 2) == 3);
+    CHECK(chunk_length(64, 7) == 1);
+    CHECK(chunk_length(64, 0) == 6);
+    CHECK(small.split_loops() == 0);
+    CHECK(chunks_of(10, chunk_length(64)) == Chunks{{0, 6}, {6, 10}});
+    CHECK(chunks_of(6, chunk_length(64)) == Chunks{{0, 6}});
+    CHECK(small.split_loops() == 1);
+    CHECK_THROWS_WITH_AS(SmallChunks(2), "SmallChunks: another one is alive", Error);
+    CHECK(chunk_length(64) == 6);
+  }
+  CHECK(chunk_length(64) == 64);
+  CHECK_THROWS_WITH_AS(SmallChunks(0), "SmallChunks: a chunk of 0 elements; at least 1 is needed", Error);
+}
+
 TEST_CASE("parallel_sum: the same bits on any thread count") {
   set_threads(1);
   const double alone = sum_of_reciprocals();

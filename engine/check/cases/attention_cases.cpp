@@ -93,6 +93,10 @@ OpCase case_of(const Setting& s) {
       return attention_plain(in[0], s.heads, terms_of(s, in.subspan(1), in[0]));
     };
   }
+  if (s.images * s.heads == 1) {
+    c.unsplit_forward = "one thread computes the one head";
+    if (!s.bias && s.prior_heads == 0) c.unsplit_backward = c.unsplit_forward;
+  }
   return c;
 }
 
@@ -224,7 +228,7 @@ void add_fused_cases(OpCases& cases) {
        .mask_diagonal = true},
       {.variant = "80 tokens", .images = 1, .heads = 1, .tokens = 80, .head_dim = 24, .mask_diagonal = true},
       {.variant = "apart, 16 tokens", .tokens = 16, .head_dim = 32, .apart_keys = 16, .learned_scale = true},
-      {.variant = "wide heads", .images = 1, .heads = 1, .tokens = 70, .head_dim = 36, .learned_scale = true},
+      {.variant = "wide heads", .images = 1, .heads = 2, .tokens = 70, .head_dim = 36, .learned_scale = true},
   };
   for (const Setting& setting : settings) cases.push_back(case_of(setting));
 }

@@ -35,6 +35,9 @@ OpCases elementwise_cases() {
   OpCases cases;
   append_binary(cases, "add", add);
   append_binary(cases, "subtract", subtract);
+  for (OpCase& c : cases)
+    if (c.variant == "same shape")
+      c.unsplit_backward = "the gradient is dy, or its negative from a sum over no axis";
   append_binary(cases, "multiply", multiply);
   append_binary(cases, "divide", divide);
   append_unary(cases, "scale", [](const Tensor& x) { return scale(x, -1.5); });
@@ -43,6 +46,7 @@ OpCases elementwise_cases() {
   // What f32 rounds away of x is divided by the differences' step of 1e-3: x is as small.
   cases.back().inputs = {scale(cases.back().inputs[0], 1e-3)};
   cases.back().tolerance = 1e-6;
+  cases.back().unsplit_forward = cases.back().unsplit_backward = "Tensor::to converts in one thread";
   append_unary(cases, "exp", exp);
   append_unary(cases, "log", log, true);
   append_unary(cases, "sqrt", sqrt, true);

@@ -33,7 +33,7 @@ template <class W> struct Workspace {
 template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns) {
   constexpr int64_t cache = 24 << 10;
   const int64_t row = 2 * std::max<int64_t>(1, key_columns) * static_cast<int64_t>(sizeof(W));
-  const int64_t most = std::max<int64_t>(32, cache / row);
+  const int64_t most = chunk_length(std::max<int64_t>(32, cache / row));
   const int64_t blocks = std::max<int64_t>(1, (queries + most - 1) / most);
   return (queries + blocks - 1) / blocks;
 }
@@ -205,7 +205,7 @@ template <class W> class PartialSums {
     if (!wanted_ || count == 0) return;
     W* sum = chunk(0);
     const int64_t parts = chunks_ * elements_ / count;
-    parallel_for(count, chunk_elements, [=](int64_t begin, int64_t end) {
+    parallel_for(count, chunk_length(chunk_elements), [=](int64_t begin, int64_t end) {
       for (int64_t p = 1; p < parts; ++p) {
         const W* part = sum + p * count;
 #pragma omp simd
