@@ -45,7 +45,7 @@ class Pinned {
 struct Way {
   Pinned host;
   Storage device;
-  Event copied, ready, read;  // out of the host's memory; changed; by the step
+  StreamEvent copied, ready, read;  // out of the host's memory; changed; by the step
 
   Way(size_t host_bytes, size_t device_bytes) : host(host_bytes), device(Device::cuda, device_bytes) {}
   std::byte* on_device() const { return static_cast<std::byte*>(device.data()); }
@@ -84,12 +84,12 @@ class CudaFeed final : public Feed {
             reinterpret_cast<uint8_t*>(host + layout_.bytes)};
   }
 
-  void wait_for(int64_t slot) override { way(slot).copied.wait(); }
+  void wait_for(int64_t slot) override { way(slot).copied.make_host_wait(); }
 
   void send(int64_t slot, int64_t images) override {
     const SideStream::On on(side_);
     const Way& to = way(slot);
-    to.read.hold();
+    to.read.make_stream_wait();
     expect(cudaMemcpyAsync(to.on_device(), to.host.data(), copied_bytes(), cudaMemcpyHostToDevice, stream()),
            "copy to the GPU");
     to.copied.record();
@@ -107,7 +107,7 @@ class CudaFeed final : public Feed {
 
   void deliver(int64_t slot, int64_t images, const FeedMix& mix, const FeedTarget& target) override {
     const Way& from = way(slot);
-    from.ready.hold();
+    from.ready.make_stream_wait();
     pack_batch({.bytes = bytes(from),
                 .records = records(from),
                 .table = table_.data(),

@@ -57,7 +57,7 @@ template <class T> __device__ void write_labels(const PackWork& work, int64_t i)
 
 // Block (picture, part): V pixels a thread.
 template <int V, bool noise, class T> __global__ void pack(PackWork work) {
-  await_former();
+  wait_for_previous_kernel();
   const int64_t i = blockIdx.x;
   const int area = work.height * work.width;
   const Source<noise> own(work, i), other(work, work.records[i].partner);

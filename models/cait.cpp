@@ -8,7 +8,7 @@
 #include "engine/ops/shape.h"
 #include "engine/ops/softmax.h"
 #include "models/parts/frame.h"
-#include "models/parts/places.h"
+#include "models/parts/token_layout.h"
 
 namespace tessera {
 
@@ -134,8 +134,8 @@ Tensor CaiT::rest(const Layer& layer, const Tensor& x, const Tensor& attended, P
 }
 
 Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const {
-  const Inside here(layer.path);
-  const Over map({.grid = layer.attn.grid});
+  const ModuleScope here(layer.path);
+  const TokenLayoutScope map({.grid = layer.attn.grid});
   const Tensor normed = layer.norm1(x), qkv = layer.attn.qkv(normed);
   const int64_t inner = qkv.dim(2) / 3;
   ScoreTerms terms = layer.attn.terms(normed, omega);
@@ -145,8 +145,8 @@ Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omeg
 }
 
 Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
-  const Inside here(layer.path);
-  const Over map({.grid = blocks.front().attn.grid});
+  const ModuleScope here(layer.path);
+  const TokenLayoutScope map({.grid = blocks.front().attn.grid});
   const ClassAttention& attn = *layer.of_class;
   ScoreTerms terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(attention.head_dim));

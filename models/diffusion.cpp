@@ -212,7 +212,7 @@ Tensor sample(const Denoiser& network, const Tensor& noise, const Tensor& labels
         "label_dropout above 0");
   check(labels.shape() == Shape{noise.dim(0)}, "diffusion: labels ", labels.shape(), " for images ",
         noise.shape(), "; one an image is wanted");
-  const Pause pause;
+  const NoRecording pause;
   const NoiseSchedule s(network.steps, network.betas, spaced_times(network.steps, options.steps));
   Tensor x = noise;
   for (int64_t i = options.steps - 1; i >= 0; --i) {

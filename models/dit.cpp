@@ -90,7 +90,7 @@ DiT::Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& atten
       path(scope.path()) {}
 
 Tensor DiT::Block::operator()(const Tensor& x, const Tensor& condition, const Tensor& omega) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor modulation =
       adaln(condition);  // [B, 6 D]: shift, scale and gate of attention, then of the MLP
   const auto of = [&](int64_t i) { return part(modulation, i, x.dim(2)); };
@@ -104,7 +104,7 @@ DiT::FinalLayer::FinalLayer(const Scope& scope, int64_t dim, int64_t out)
       path(scope.path()) {}
 
 Tensor DiT::FinalLayer::operator()(const Tensor& x, const Tensor& condition) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor modulation = adaln(condition);
   return proj(modulated_norm(x, part(modulation, 0, x.dim(2)), part(modulation, 1, x.dim(2))));
 }
@@ -184,7 +184,7 @@ TensorMap DiT::evaluate(const TensorMap& inputs, Pass&) const {
   const Tensor noisy = outputs["noisy"] = add_noise(schedule, clean, t, noise);
   Tensor answer;
   {
-    const Pause pause;
+    const NoRecording pause;
     answer = (*this)(noisy, t, y).require_grad();
   }
   outputs["noisy_logits"] = answer;

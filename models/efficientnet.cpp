@@ -37,7 +37,7 @@ EfficientNet::SqueezeExcite::SqueezeExcite(const Scope& scope, int64_t channels,
       path(scope.path()) {}
 
 Tensor EfficientNet::SqueezeExcite::operator()(const Tensor& x) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   return multiply(x, sigmoid(conv_expand(silu(conv_reduce(mean(x, {1, 2}, true))))));
 }
 
@@ -59,7 +59,7 @@ EfficientNet::Block::Block(const Scope& scope, int64_t in, int64_t out, int64_t 
 }
 
 Tensor EfficientNet::Block::operator()(const Tensor& x, Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   Tensor y = expansion ? silu(expansion_norm((*expansion)(x), pass)) : x;
   y = silu(depthwise_norm(depthwise(y), pass));
   y = projection_norm(projection(se(y)), pass);

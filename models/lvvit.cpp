@@ -53,7 +53,7 @@ LvVit::ConvStem::ConvStem(const Scope& scope, const Options& o, int64_t in_chann
 }
 
 Tensor LvVit::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
   const Tensor seen = options.directions ? shifted_copies(image, *options.directions, shift) : image;
   Tensor x = relu(bn1(conv1(permute(seen, {0, 2, 3, 1})), pass));  // [B, H/2, W/2, c]
@@ -72,7 +72,7 @@ Tensor LvVit::Layer::patches(const Tensor& x) const {
 Tensor LvVit::Layer::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
   const Tensor y = block(x, omega, pass);
   if (!pos_cnn) return y;
-  const Inside here(block.path);
+  const ModuleScope here(block.path);
   const Tensor tokens = patches(y);
   const Tensor map = tokens.reshape({x.dim(0), block.attn.grid.height, block.attn.grid.width, x.dim(2)});
   const Tensor placed = add(map, (*pos_cnn)(map)).reshape(tokens.shape());
@@ -193,7 +193,7 @@ TensorMap LvVit::evaluate(const TensorMap& inputs, Pass& pass) const {
   TensorMap outputs{
       {"logits", logits}, {"aux_logits", aux}, {"loss", token_label_loss(logits, aux, targets, inside)}};
   if (!pass.training) {
-    const Pause unrecorded;
+    const NoRecording unrecorded;
     outputs["eval_logits"] = (*this)(image, pass);
   }
   return outputs;

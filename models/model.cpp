@@ -151,7 +151,7 @@ Cost cost_of(const Json& config) {
   const DryRun dry;
   const Model model = build(config);
   Cost cost{model.parameters.trainable_count(), 0};
-  const Observer observer([&](const Event& event) { cost.macs += event.macs; });
+  const Observer observer([&](const ForwardEvent& event) { cost.macs += event.macs; });
   Pass pass;
   model.forward_all(Tensor::empty({1, model.in_channels(), model.image_size(), model.image_size()}), pass);
   return cost;

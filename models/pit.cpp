@@ -21,7 +21,7 @@ PiT::ConvPool::ConvPool(const Scope& scope, int64_t dim, Grid its_grid) : grid(i
 }
 
 Tensor PiT::ConvPool::operator()(const Tensor& x) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const int64_t images = x.dim(0), dim = x.dim(2), count = grid.height * grid.width;
   const Tensor map = slice(x, 1, 1, count).reshape({images, grid.height, grid.width, dim});
   const Tensor halved = depthwise_conv2d(map, conv_weight, conv_bias, {.stride = 2, .padding = 1});

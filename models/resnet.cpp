@@ -46,7 +46,7 @@ Tensor ResNet::Block::shortcut(const Tensor& x) const {
 }
 
 Tensor ResNet::Block::operator()(const Tensor& x, const Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor branch = bn2(conv2(relu(bn1(conv1(x), pass))), pass);
   return relu(add(branch, shortcut(x)));
 }

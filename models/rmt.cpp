@@ -10,8 +10,8 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/rotary.h"
 #include "engine/ops/shape.h"
-#include "models/parts/places.h"
 #include "models/parts/stages.h"
+#include "models/parts/token_layout.h"
 
 namespace tessera {
 
@@ -113,14 +113,14 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
 // cheaper than to cut what it makes.
 Tensor RMT::DecayAttention::projected(const Tensor& x, int64_t part) const {
   const Linear& qkv = attention.qkv;
-  const Inside here(qkv.path);
+  const ModuleScope here(qkv.path);
   const int64_t width = qkv.weight.dim(0) / 3;
   const Tensor bias = qkv.bias.defined() ? slice(qkv.bias, 0, part * width, width) : Tensor();
   return linear(x, slice(qkv.weight, 0, part * width, width), bias);
 }
 
 Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
-  const Inside here(attention.path);
+  const ModuleScope here(attention.path);
   Tensor q = projected(x, 0), k = projected(x, 1);
   const Tensor v = projected(x, 2);
   if (turns.defined()) {
@@ -135,14 +135,14 @@ Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
 
 Tensor RMT::DecayAttention::over_all(const Tensor& x, const Tensor& q, const Tensor& k,
                                      const Tensor& v) const {
-  const Over map({.grid = attention.grid});
+  const TokenLayoutScope map({.grid = attention.grid});
   return attend(q, k, v, attention.options.heads, attention.terms(x, Tensor()));
 }
 
 Tensor RMT::DecayAttention::within(Lines lines, const Tensor& x, const Tensor& q, const Tensor& k,
                                    const Tensor& v) const {
   const Grid grid = attention.grid;
-  const Over map({.grid = grid, .columns = lines == Lines::columns});
+  const TokenLayoutScope map({.grid = grid, .columns = lines == Lines::columns});
   const Tensor y = attend(by_line(q, grid, lines), by_line(k, grid, lines), by_line(v, grid, lines),
                           attention.options.heads, attention.terms(x, lines));
   return from_lines(y, grid, lines);
@@ -175,7 +175,7 @@ RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attenti
 }
 
 Tensor RMT::Block::operator()(const Tensor& x, Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const auto scaled = [](const Tensor& branch, const Tensor& gamma) {
     return gamma.defined() ? multiply(branch, gamma) : branch;
   };

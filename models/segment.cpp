@@ -73,7 +73,7 @@ Segmenter::UpUnit::UpUnit(const Scope& scope, int64_t dim, int64_t factor)
 Tensor Segmenter::UpUnit::operator()(const Tensor& x, const Pass& pass) const {
   const int64_t images = x.dim(0), h = x.dim(1), w = x.dim(2), out = weight.dim(1), f = weight.dim(2);
   const auto upsampled = [&] {
-    const Inside here(path);
+    const ModuleScope here(path);
     const Tensor map = permute(weight, {2, 3, 1, 0}).reshape({f * f * out, x.dim(3)});
     const Tensor pixels = linear(x, map, {}, Activation::none).reshape({images, h, w, f, f, out});
     return permute(pixels, {0, 1, 3, 2, 4, 5}).reshape({images, h * f, w * f, out});
@@ -103,7 +103,7 @@ Tensor Segmenter::Classifier::operator()(const Tensor& x, Pass& pass) const {
 }
 
 Tensor Segmenter::UperNet::operator()(const std::vector<Tensor>& levels, Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor& highest = levels[3];
   std::vector<Tensor> joined{highest};
   for (size_t i = 0; i < scales.size(); ++i) {
@@ -169,7 +169,7 @@ Segmenter::Both Segmenter::both(const Tensor& image, Pass& pass, bool has_aux) c
   const int64_t height = image.dim(2), width = image.dim(3);
   Both result{resize(decoder(levels, pass), height, width), {}};
   if (!aux || !has_aux) return result;
-  const Inside here(aux->path);
+  const ModuleScope here(aux->path);
   result.aux = resize(aux->classifier(aux->unit(levels[aux->level], pass), pass), height, width);
   return result;
 }

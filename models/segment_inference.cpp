@@ -44,7 +44,7 @@ std::vector<int64_t> crop_starts(int64_t length, int64_t crop, int64_t stride) {
 }
 
 Tensor slide(const CropSegmenter& segmenter, const Tensor& images, int64_t stride) {
-  const Pause unrecorded;
+  const NoRecording unrecorded;
   check(images.rank() == 4, "slide: images ", images.shape(), ", [B, C, H, W] are wanted");
   const int64_t crop = segmenter.crop, height = images.dim(2), width = images.dim(3);
   const Tensor padded =
@@ -66,7 +66,7 @@ Tensor slide(const CropSegmenter& segmenter, const Tensor& images, int64_t strid
 Tensor segment_probabilities(const CropSegmenter& segmenter, const std::vector<Tensor>& scaled, bool flips,
                              int64_t height, int64_t width, int64_t stride) {
   check(!scaled.empty(), "segment: no images, at one scale at least they are wanted");
-  const Pause unrecorded;
+  const NoRecording unrecorded;
   Tensor total;
   double runs = 0;
   for (const Tensor& images : scaled)

@@ -9,7 +9,7 @@
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
 #include "models/parts/frame.h"
-#include "models/parts/places.h"
+#include "models/parts/token_layout.h"
 
 namespace tessera {
 
@@ -79,8 +79,8 @@ Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionO
 }
 
 Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
-  const Inside here(path);
-  const Over map({.grid = grid, .order = &to_windows});
+  const ModuleScope here(path);
+  const TokenLayoutScope map({.grid = grid, .order = &to_windows});
   const Tensor windows = take(norm1(x), 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
   const Tensor attended = take(attn(windows, {}, mask).reshape(x.shape()), 1, from_windows);
   const Tensor y = residual(x, attended, drop_path, pass);

@@ -66,7 +66,7 @@ T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, i
 }
 
 Tensor T2T::TokenTransformer::operator()(const Tensor& z) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor packed = qkv(norm1(z));  // [B, N, 3 dim]
   const int64_t dim = packed.dim(2) / 3;
   ScoreTerms terms;
@@ -122,7 +122,7 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
   x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) {
-    const Inside here(block.path);
+    const ModuleScope here(block.path);
     const Tensor n = block.norm1(x);
     x = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass);
     x = residual(x, block.mlp(block.norm2(x)), block.drop_path, pass);

@@ -40,8 +40,8 @@ constexpr Column columns[] = {
 // A row for each module, in the order in which they run.
 class Layers {
  public:
-  void ran(const Event& event) {
-    Row& row = at(Inside::path());
+  void ran(const ForwardEvent& event) {
+    Row& row = at(ModuleScope::path());
     if (row.ops.empty() || row.ops.back() != event.op.name) row.ops.emplace_back(event.op.name);
     const Shape& shape = event.output.shape();
     row.output.assign(shape.begin(), shape.end());
@@ -49,7 +49,7 @@ class Layers {
     const auto in_use = static_cast<int64_t>(memory_stats(Device::cpu).in_use);
     row.activation_bytes += in_use - in_use_;
     in_use_ = in_use;
-    outputs_.emplace_back(index_.at(Inside::path()), event.output);
+    outputs_.emplace_back(index_.at(ModuleScope::path()), event.output);
   }
 
   // Takes off what only this class still holds: no backward pass will read it.
@@ -108,7 +108,7 @@ Json layers_of(const Model& model, int64_t batch) {
   const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
   Layers layers;
   const Tape tape;  // so that what a backward pass would read stays in memory
-  const Observer observer([&](const Event& event) { layers.ran(event); });
+  const Observer observer([&](const ForwardEvent& event) { layers.ran(event); });
   Pass pass;
   model.forward_all(images, pass);
   layers.forward_is_over();

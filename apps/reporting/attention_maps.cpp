@@ -16,7 +16,7 @@ namespace {
 int64_t count_of(Grid grid) { return grid.height * grid.width; }
 
 // The token at each place of the sequences.
-std::vector<int64_t> order_of(const Places& places) {
+std::vector<int64_t> order_of(const TokenLayout& places) {
   std::vector<int64_t> order(static_cast<size_t>(count_of(places.grid)));
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto [h, w] = places.grid;
@@ -86,7 +86,7 @@ Tensor mixed(const Tensor& attention, const Tensor& shares, const Tensor& own) {
 
 }  // namespace
 
-AttentionLayer::Part::Part(const Places& its_places, const Tensor& p)
+AttentionLayer::Part::Part(const TokenLayout& its_places, const Tensor& p)
     : places(its_places), order(order_of(its_places)), probabilities(p.to(Device::cpu).to(DType::f64)) {
   places.order = nullptr;  // it lasts no longer than the forward pass
 }
@@ -133,14 +133,14 @@ Heat AttentionLayer::heat_of(const Tensor& matrix) const {
 Looked look(const Model& model, const Tensor& image) {
   Looked looked;
   const PlainAttention plain;
-  const Observer observer([&](const Event& event) {
-    const Places* places = Over::places();
+  const Observer observer([&](const ForwardEvent& event) {
+    const TokenLayout* places = TokenLayoutScope::layout();
     if (event.op.name != "softmax" || !places || event.output.rank() != 4) return;
     AttentionLayer::Part part(*places, event.output);
     if (places->columns)
       looked.layers.back().add(std::move(part));
     else
-      looked.layers.emplace_back(Inside::path(), std::move(part));
+      looked.layers.emplace_back(ModuleScope::path(), std::move(part));
   });
   Pass pass;
   looked.logits = model.logits(image, pass);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "models/parts/places.h"
+#include "models/parts/token_layout.h"
 
 namespace tessera {
 
@@ -21,9 +21,9 @@ struct Heat {
 class AttentionLayer {
  public:
   struct Part {
-    Part(const Places& places, const Tensor& probabilities);
+    Part(const TokenLayout& places, const Tensor& probabilities);
 
-    Places places;
+    TokenLayout places;
     std::vector<int64_t> order;  // the token at each place, all of the map
     Tensor probabilities;        // [sequences, H, queries, keys]
   };

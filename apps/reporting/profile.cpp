@@ -7,7 +7,7 @@ namespace tessera {
 Profile::Profile(Device device)
     : clock_(make_lap_clock(device)),
       observer_(
-          [this](const Event& event) {
+          [this](const ForwardEvent& event) {
             Entry& entry = entry_of(std::string(event.op.name));
             mark(entry.forward);
             if (within_) entry.macs += event.macs;

@@ -68,7 +68,7 @@ void DeviceStep::follow_statistics() {
 const Model& DeviceStep::computing() const {
   if (!narrow_) return model_;
   mixed_->narrow();
-  statistics_->keep();
+  statistics_->begin_step();
   return *narrow_;
 }
 
@@ -145,7 +145,7 @@ void DeviceStep::draw(const StepBatch& batch, Pass& pass) {
 void DeviceStep::compute(Pass& pass) {
   const Model& model = narrow_ ? *narrow_ : model_;
   if (mixed_) mixed_->narrow();
-  statistics_->keep();
+  statistics_->begin_step();
   model_.parameters.zero_grad();
   model.parameters.zero_grad();
   const auto own = [&](const Tensor& x) { return narrow_ ? x.to(DType::bf16) : x; };
@@ -172,7 +172,7 @@ void DeviceStep::step(double lr) {
 }
 
 void DeviceStep::follow() {
-  statistics_->settle(norm_.rows(1, 1));
+  statistics_->end_step(norm_.rows(1, 1));
   if (options_.average) options_.average->update(norm_.rows(1, 1));
 }
 
@@ -192,7 +192,7 @@ bool DeviceStep::record(double lr, const Pass& pass) {
     graph_.reset();
     options_.graph = false;
   }
-  if (counted) optimizer_.uncount();  // nothing has run yet
+  if (counted) optimizer_.undo_step_count();  // nothing has run yet
   return graph_ != nullptr;
 }
 
@@ -234,10 +234,10 @@ StepResult DeviceStep::finish() {
 }
 
 void DeviceStep::leave_out() {
-  optimizer_.uncount();
+  optimizer_.undo_step_count();
   for (; finished_ < started_; ++finished_) {  // begun since: norm_ has kept them from changing anything
     reads_[static_cast<size_t>(finished_ % most_under_way)]->finish();
-    optimizer_.uncount();
+    optimizer_.undo_step_count();
   }
   norm_.fill(0);
   // Who looks for the reason computes the gradients anew, perhaps not all of them: no graph knows where.

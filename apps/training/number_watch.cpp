@@ -61,7 +61,7 @@ std::optional<std::string> first_not_finite(const NamedTensors& tensors) {
 
 NumberWatch::NumberWatch(const Parameters& parameters)
     : parameters_(parameters),
-      observer_([this](const Event& event) { look_forward(event); },
+      observer_([this](const ForwardEvent& event) { look_forward(event); },
                 [this](const BackwardEvent& event) { look_backward(event); }) {}
 
 void NumberWatch::follow(const Tape& tape, const Tensor& loss) {
@@ -70,10 +70,10 @@ void NumberWatch::follow(const Tape& tape, const Tensor& loss) {
   step_ = tape.steps().size();
 }
 
-void NumberWatch::look_forward(const Event& event) {
+void NumberWatch::look_forward(const ForwardEvent& event) {
   if (found_) return;
   if (const auto what = not_finite(event.output, event.op.name == "mask_diagonal"))
-    found_ = fmt::format("{}{} gave {}: {}", event.op.name, place_of(Inside::path()),
+    found_ = fmt::format("{}{} gave {}: {}", event.op.name, place_of(ModuleScope::path()),
                          event.output.shape().text(), *what);
 }
 

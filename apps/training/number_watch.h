@@ -30,7 +30,7 @@ class NumberWatch {
   const std::optional<std::string>& found() const { return found_; }
 
  private:
-  void look_forward(const Event& event);
+  void look_forward(const ForwardEvent& event);
   void look_backward(const BackwardEvent& event);
   // The gradient in slot `slot` of the tape, and whose it is.
   std::pair<std::string, Tensor> gradient_in(int slot) const;

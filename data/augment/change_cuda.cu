@@ -268,7 +268,7 @@ __device__ void copy_bytes(const uint8_t* from, uint8_t* to, int bytes) {
 
 // Four blocks are to share a multiprocessor, whose registers they then have a quarter of.
 __global__ __launch_bounds__(block_threads, 4) void change(ChangeWork work) {
-  await_former();
+  wait_for_previous_kernel();
   const int bytes = 3 * work.height * work.width;
   for (int64_t i = blockIdx.x; i < work.images; i += gridDim.x) {
     Room room = room_for(work.height, work.width);

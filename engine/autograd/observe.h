@@ -3,66 +3,60 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "engine/autograd/op.h"
 #include "engine/core/tensor.h"
+#include "engine/core/thread_scope.h"
 
 namespace tessera {
 
-// The module whose forward pass runs on this thread, by its name in the checkpoint ("blocks.0.attn.qkv").
-// A module's forward opens one over its own path.
-class Inside {
+// Names the module whose forward pass runs on this thread, as the checkpoint does ("blocks.0.attn.qkv"). A
+// module's forward opens one over its own path, which must outlive the scope.
+class ModuleScope : public ThreadScope<ModuleScope> {
  public:
-  explicit Inside(const std::string& path) : outer_(current_) { current_ = &path; }
-  ~Inside() { current_ = outer_; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  static std::string path() { return current_ ? *current_ : std::string(); }
+  explicit ModuleScope(const std::string& path) : path_(path) {}
+
+  // The innermost module's path; empty outside of modules.
+  static std::string path() { return current() ? current()->path_ : std::string(); }
 
  private:
-  inline static thread_local const std::string* current_ = nullptr;
-  const std::string* outer_;
+  const std::string& path_;
 };
 
-// One op that ran forward.
-struct Event {
+// An op that has run forward.
+struct ForwardEvent {
   const Op& op;
   const Tensor& output;
-  int64_t macs;  // multiply-accumulates, by the rule of reference/SIZES.md
+  int64_t macs;  // multiply-accumulates of matrix products and convolutions; 0 for other ops
 };
 
-// One step of a tape whose backward has run.
+// A step of a tape whose backward has run.
 struct BackwardEvent {
   const Op& op;
   const std::string& path;  // the module that ran the op forward
 };
 
-// While one lives, it is told of every op that runs on this thread, recorded or not, and of every step that a
-// tape reads back.
-class Observer {
+// Is told of every op that runs on this thread, recorded or not, and of every step that a tape reads back.
+// Of nested observers only the innermost one is told.
+class Observer : public ThreadScope<Observer> {
  public:
-  using Forward = std::function<void(const Event&)>;
+  using Forward = std::function<void(const ForwardEvent&)>;
   using Backward = std::function<void(const BackwardEvent&)>;
 
   explicit Observer(Forward forward, Backward backward = nullptr)
-      : forward_(std::move(forward)), backward_(std::move(backward)), outer_(current_) {
-    current_ = this;
-  }
-  ~Observer() { current_ = outer_; }
-  Observer(const Observer&) = delete;
-  Observer& operator=(const Observer&) = delete;
-  static void tell(const Event& event) {
-    if (current_) current_->forward_(event);
+      : forward_(std::move(forward)), backward_(std::move(backward)) {}
+
+  static void tell(const ForwardEvent& event) {
+    if (current()) current()->forward_(event);
   }
   static void tell(const BackwardEvent& event) {
-    if (current_ && current_->backward_) current_->backward_(event);
+    if (current() && current()->backward_) current()->backward_(event);
   }
 
  private:
-  inline static thread_local Observer* current_ = nullptr;
   Forward forward_;
   Backward backward_;
-  Observer* outer_;
 };
 
 }  // namespace tessera

@@ -10,9 +10,8 @@ namespace tessera {
 
 namespace {
 
-// The tapes that live on this thread, innermost last; a Pause stands in as null.
-thread_local std::vector<Tape*> living;
-std::atomic<uint64_t> tapes_made{0};  // of all threads: a value of one thread's tape is none of another's
+// Counted over all threads, so that no value of one thread's tape passes for another's.
+std::atomic<uint64_t> tapes_made{0};
 
 void accumulate(const Tensor& sum, const Tensor& addend) {
   dispatch(sum, "accumulate", [&]<class Dev, class T>() {
@@ -22,18 +21,10 @@ void accumulate(const Tensor& sum, const Tensor& addend) {
 
 }  // namespace
 
-Tape::Tape() : number_(++tapes_made) { living.push_back(this); }
+Tape::Tape() : number_(++tapes_made) {}
 
-Tape::~Tape() { living.erase(std::find(living.begin(), living.end(), this)); }
-
-Tape* Tape::recording() { return living.empty() ? nullptr : living.back(); }
-
-Pause::Pause() { living.push_back(nullptr); }
-
-Pause::~Pause() {
-  const auto last = std::find(living.rbegin(), living.rend(), nullptr);
-  living.erase(std::next(last).base());
-}
+// The innermost scope counts, so a NoRecording hides the tapes around it.
+Tape* Tape::recording() { return TapeScope::current() ? TapeScope::current()->tape() : nullptr; }
 
 int Tape::new_slot(const Tensor& value, std::shared_ptr<Leaf> leaf) {
   slots_.push_back({value.shape(), value.dtype(), value.device(), {}, std::move(leaf), keep_all_});
@@ -74,7 +65,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     if (output.grad.defined()) {
       Gradients gradients(*this, *step);
       step->backward(gradients);
-      gradients.settle();
+      gradients.add_spares();
       Observer::tell(BackwardEvent{*step->op, step->path});
     }
     step->backward = nullptr;
@@ -110,7 +101,7 @@ void Gradients::add(int i, Tensor dx) {
   Tape::Slot& slot = tape_.slots_[static_cast<size_t>(place)];
   check(dx.elements() == slot.shape.elements() && dx.dtype() == slot.dtype, step_.op->name, ": gradient ",
         dx.dtype(), " ", dx.shape(), " for input ", i, ", ", slot.dtype, " ", slot.shape);
-  if (!slot.leaf && !slot.grad.defined()) {
+  if (!slot.leaf && !slot.grad.defined()) {  // the first gradient to arrive: take it as it is, without a copy
     slot.grad = dx.reshape(slot.shape).detach();
     slot.lent = true;
     return;
@@ -122,6 +113,8 @@ void Gradients::add(int i, Tensor dx) {
     sum.grad.copy_from(dx);
 }
 
+// One kernel may write the gradients of several inputs. Where two of them are one tensor, the second one gets
+// memory of its own, which add_spares() adds at the step's end.
 Gradients::Into Gradients::into(int i) {
   const int place = step_.inputs[static_cast<size_t>(i)];
   if (std::find(given_.begin(), given_.end(), place) != given_.end()) {
@@ -132,10 +125,11 @@ Gradients::Into Gradients::into(int i) {
   return target(place);
 }
 
-void Gradients::settle() {
+void Gradients::add_spares() {
   for (const auto& [place, spare] : spares_) accumulate(target(place).grad, spare);
 }
 
+// A leaf's own gradient or the slot's, allocated if need be and not shared with any other tensor.
 Gradients::Into Gradients::target(int slot) {
   Tape::Slot& to = tape_.slots_[static_cast<size_t>(slot)];
   Tensor& grad = to.leaf ? to.leaf->grad : to.grad;
@@ -166,8 +160,9 @@ Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backw
   Observer::tell({*op, y, macs});
   for (const Tensor& input : inputs) {
     const uint64_t number = input.place().tape;
-    const auto is_its_tape = [&](const Tape* tape) { return tape && tape->number_ == number; };
-    if (number != 0 && std::none_of(living.begin(), living.end(), is_its_tape))
+    const TapeScope* scope = number == 0 ? nullptr : TapeScope::current();
+    while (scope && !(scope->tape() && scope->tape()->number_ == number)) scope = scope->outer();
+    if (number != 0 && !scope)
       fail(op->name, ": input ", input.shape(),
            " is a value of a tape that has ended, its gradient can flow no ",
            "more; keep the tape alive, or detach() the value");
@@ -179,7 +174,7 @@ Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backw
   if (std::all_of(slots.begin(), slots.end(), [](int slot) { return slot < 0; })) return y;
   check(!tape->read_, op->name, ": its tape was read already; a new step needs a new tape");
   const int output = tape->new_slot(y, nullptr);
-  tape->steps_.push_back({op, Inside::path(), std::move(slots), output, std::move(backward)});
+  tape->steps_.push_back({op, ModuleScope::path(), std::move(slots), output, std::move(backward)});
   y.set_place({tape->number_, output});
   return y;
 }

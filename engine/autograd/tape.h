@@ -10,16 +10,28 @@
 #include "engine/autograd/observe.h"
 #include "engine/autograd/op.h"
 #include "engine/core/tensor.h"
+#include "engine/core/thread_scope.h"
 
 namespace tessera {
 
 class Gradients;
+class Tape;
 using Backward = std::function<void(Gradients&)>;
 using Input = std::reference_wrapper<const Tensor>;
 using Inputs = std::initializer_list<Input>;
 
-// What happened, read backwards. A Tape records the ops of its thread while it lives; without one nothing is
-// recorded. Tapes nest, the innermost records.
+// Says which tape records on this thread; null for none. Tape and NoRecording hold one.
+class TapeScope : public ThreadScope<TapeScope> {
+ public:
+  explicit TapeScope(Tape* tape) : tape_(tape) {}
+  Tape* tape() const { return tape_; }
+
+ private:
+  Tape* tape_;
+};
+
+// Records the ops of its thread while it lives, and computes gradients by reading them backwards
+// (reverse-mode differentiation). Nothing is recorded without a tape. Tapes nest, the innermost one records.
 //
 //   Tensor w = Tensor::from({1, 2}, {2, 1}).require_grad();
 //   Tape tape;
@@ -27,33 +39,35 @@ using Inputs = std::initializer_list<Input>;
 //   tape.backward(loss);          // w.grad() is dloss/dw
 class Tape {
  public:
+  // One recorded op.
   struct Step {
     OpName op;
     std::string path;         // the module that ran it
-    std::vector<int> inputs;  // slots; -1 for an input that needs no gradient
-    int output;
-    Backward backward;  // adds to the inputs' gradients; empty once it has run
+    std::vector<int> inputs;  // their slots; -1 for an input that needs no gradient
+    int output;               // its slot
+    Backward backward;        // adds to the inputs' gradients; empty once it has run
   };
 
   Tape();
-  ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // Adds d loss / d leaf to every leaf that `loss` depends on. `loss` has one element, unless its own
-  // gradient `dy` is given. A tape is read once: what its steps have saved is freed on the way. Fails for
-  // a value that this tape did not record, and for a second reading.
+  // Adds dL/dx to the gradient of every leaf x that the loss L depends on. A tape is read once, and what its
+  // steps hold is freed on the way. Fails for a loss of more than one element, for a value that this tape did
+  // not record, and for a second call.
   void backward(const Tensor& loss);
+  // Starts from dL/dy, of y's size and type, where y has any shape.
   void backward(const Tensor& y, const Tensor& dy);
 
-  // Asks that gradient(x) holds d loss / d x after backward(), for a recorded x.
+  // Asks that gradient(x) holds dL/dx after backward(), for a recorded x.
   void keep(const Tensor& x);
-  // The same for every recorded value (the inspector's wish).
+  // Asks this for every value that is recorded from now on (the inspector does).
   void keep_all() { keep_all_ = true; }
+  // dL/dx: a leaf's, or that of a value that was kept; undefined where none flowed to it. Fails for others.
   Tensor gradient(const Tensor& x) const;
 
   const std::vector<Step>& steps() const { return steps_; }
-  // The gradient kept of step i's output; undefined if none was kept or none came.
+  // The gradient of step i's output; undefined where it was not kept or none flowed to it.
   Tensor gradient_of_step(size_t i) const;
 
   // The tape that records on this thread now, or null.
@@ -61,73 +75,71 @@ class Tape {
 
  private:
   friend class Gradients;
-  friend class Pause;
   friend Tensor record(OpName, Tensor, std::span<const Input>, Backward, int64_t);
 
+  // A value that needs a gradient: a leaf, or an op's output.
   struct Slot {
     Shape shape;
     DType dtype;
     Device device;
     Tensor grad;
-    std::shared_ptr<Leaf> leaf;
+    std::shared_ptr<Leaf> leaf;  // null for an op's output
     bool keep = false;
-    bool lent = false;  // grad came whole from elsewhere, which may hold its memory still: not ours to add to
+    bool lent = false;  // grad may alias a tensor held elsewhere: clone before accumulating
   };
 
-  int slot_of(const Tensor& input);  // makes a leaf's slot at first sight; -1 for a constant
+  int slot_of(const Tensor& input);  // makes a leaf's slot when it is first met; -1 for a constant
   int new_slot(const Tensor& value, std::shared_ptr<Leaf> leaf);
   const Slot& slot_at(const Tensor& x, const char* what) const;
 
-  uint64_t number_;
+  TapeScope scope_{this};
+  uint64_t number_;  // unlike any other tape's of this process
   bool read_ = false, keep_all_ = false;
   std::vector<Step> steps_;
   std::vector<Slot> slots_;
 };
 
-// What a step's backward reads and writes.
+// The gradients that a step's backward reads and writes.
 class Gradients {
  public:
   Gradients(Tape& tape, const Tape::Step& step) : tape_(tape), step_(step) {}
 
   const Tensor& dy() const;    // the gradient of the output
-  bool wants(int i) const;     // whether input i needs a gradient; skip the work where not
-  void add(int i, Tensor dx);  // adds dx to the gradient of input i
+  bool wants(int i) const;     // whether input i needs a gradient; its computation can be skipped where not
+  void add(int i, Tensor dx);  // adds dx to the gradient of input i; nothing where it needs none
 
-  // Memory for the gradient of input i, to be written in place: add to it if `add` is set, else write all.
+  // Memory for the gradient of input i, for a kernel to write in place.
   struct Into {
     Tensor grad;
-    bool add;
+    bool add;  // add to what is there; else write every element
   };
   Into into(int i);
 
  private:
   friend class Tape;
   Into target(int slot);
-  void settle();  // ends the step: adds the spares up
+  void add_spares();  // at the end of the step
 
   Tape& tape_;
   const Tape::Step& step_;
-  std::vector<int> given_;                      // slots whose memory into() has given out in this step
-  std::vector<std::pair<int, Tensor>> spares_;  // for inputs that are the same tensor: memory of their own
+  std::vector<int> given_;                      // slots whose memory into() has handed out in this step
+  std::vector<std::pair<int, Tensor>> spares_;  // where two inputs are one tensor: memory for the second
 };
 
 // Whether an op on these inputs would be recorded: if not, nothing need be saved for its backward.
 bool wants_gradient(Inputs inputs);
 
-// Ends every op: tells the observer, and records y = op(inputs) if a tape lives and an input needs a
-// gradient. An undefined input (an optional one left out) is skipped. `macs` are the multiply-accumulates.
-// Fails for an input that belongs to a tape which has ended.
+// Ends every op: tells the observer of y = op(inputs), and records it if a tape lives and an input needs a
+// gradient. Returns y. An undefined input (an optional one left out) is skipped. `macs` are the
+// multiply-accumulates. Fails for an input that belongs to a tape which has ended.
 Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t macs = 0);
-// The same for inputs whose number is known at run time only.
+// For an op whose number of inputs is known at run time only.
 Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backward, int64_t macs = 0);
 
-// While one lives, its thread records nothing.
-class Pause {
- public:
-  Pause();
-  ~Pause();
-  Pause(const Pause&) = delete;
-  Pause& operator=(const Pause&) = delete;
+// Its thread records nothing while it lives.
+class NoRecording {
+ private:
+  TapeScope none_{nullptr};
 };
 
 }  // namespace tessera

@@ -2,23 +2,13 @@
 
 #include "engine/core/error.h"
 #include "engine/core/tensor.h"
+#include "engine/core/thread_scope.h"
 
 namespace tessera {
 
-// While one lives on this thread, kernels do not run and memory is not touched: shapes, costs and
-// the tape of a model of any size are there at once (tessera models, tessera summary).
-class DryRun {
- public:
-  DryRun() : outer_(active_) { active_ = true; }
-  ~DryRun() { active_ = outer_; }
-  DryRun(const DryRun&) = delete;
-  DryRun& operator=(const DryRun&) = delete;
-  static bool active() { return active_; }
-
- private:
-  inline static thread_local bool active_ = false;
-  bool outer_;
-};
+// Kernels do not run and memory is not touched: shapes, costs and the tape of a model of any size are there
+// at once (tessera models, tessera summary).
+class DryRun : public ThreadScope<DryRun> {};
 
 // The one place where a run-time type and device become template arguments: calls
 // kernel.operator()<Dev, T>() with Dev of Cpu, Cuda and T of float, double, bf16. Fails in the name of

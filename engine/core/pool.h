@@ -3,12 +3,14 @@
 #include <cstdint>
 
 #include "engine/core/device.h"
+#include "engine/core/thread_scope.h"
 
 namespace tessera {
 
-// Blocks that belong together: what storages of `device` take between begin() and end() goes back here, never
-// to the device's other storages. So a captured graph owns the memory that it writes at each replay. At its
-// end the set gives its blocks back, those in use when their storages die.
+// Blocks that belong together: storages of `device` that are made between begin() and end() take their memory
+// from this set, and it goes back to the set, never to other storages. So a captured graph owns the memory
+// that it writes at each replay. The set's end gives the blocks back to the pool, each one as soon as no
+// storage uses it.
 class BlockSet {
  public:
   explicit BlockSet(Device device);
@@ -16,7 +18,7 @@ class BlockSet {
   BlockSet(const BlockSet&) = delete;
   BlockSet& operator=(const BlockSet&) = delete;
 
-  void begin() const;  // on all threads; one set of a device at a time
+  void begin() const;  // on all threads; fails while another set of the device is filled
   void end() const;
 
  private:
@@ -24,19 +26,8 @@ class BlockSet {
   uint64_t number_;
 };
 
-// While one lives (and `on`), a block that a set gives to this thread's storages is new, and never another's
-// afterwards: the place of a constant.
-class NewBlocks {
- public:
-  explicit NewBlocks(bool on = true) : outer_(active_) { active_ = active_ || on; }
-  ~NewBlocks() { active_ = outer_; }
-  NewBlocks(const NewBlocks&) = delete;
-  NewBlocks& operator=(const NewBlocks&) = delete;
-  static bool active() { return active_; }
-
- private:
-  inline static thread_local bool active_ = false;
-  bool outer_;
-};
+// Storages that this thread makes for a set get new blocks, which no other storage of the set uses later: a
+// constant of a captured graph keeps its place through all replays.
+class ConstantBlocks : public ThreadScope<ConstantBlocks> {};
 
 }  // namespace tessera

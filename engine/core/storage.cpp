@@ -28,7 +28,7 @@ class Pool {
   void* take(size_t bytes) {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
-    const bool constant = set_ != no_set && NewBlocks::active();
+    const bool constant = set_ != no_set && ConstantBlocks::active();
     auto fit = constant ? waiting_.end() : waiting_.find({set_, bytes});
     if (fit == waiting_.end() && !constant) fit = waiting_.find({no_set, bytes});
     if (fit != waiting_.end()) {

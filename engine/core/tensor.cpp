@@ -1,6 +1,6 @@
 #include "engine/core/tensor.h"
 
-#include <cstring>
+#include <optional>
 
 #include "engine/core/convert_kernels.h"
 #include "engine/core/error.h"
@@ -161,7 +161,8 @@ Tensor Tensor::to(DType dtype) const {
 
 Tensor Tensor::to(Device device) const {
   if (device == this->device()) return detach();
-  const NewBlocks constant(device != Device::cpu);  // for a graph that is being captured
+  std::optional<ConstantBlocks> constant;  // a step that is being captured keeps the numbers for all replays
+  if (device != Device::cpu) constant.emplace();
   Tensor copy = empty(shape_, dtype_, device);
   copy_bytes(copy.raw(), device, raw(), this->device(), bytes());
   return copy;

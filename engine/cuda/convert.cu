@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 
 template <class To, class From> __global__ void convert(int64_t n, const From* from, To* to) {
-  await_former();
+  wait_for_previous_kernel();
   constexpr int v = std::min(pack_of<From>, pack_of<To>);
   const int64_t packs = n / v;
   for (int64_t p = grid_thread(); p < packs; p += grid_threads()) {
@@ -22,18 +22,18 @@ template <class To, class From> __global__ void convert(int64_t n, const From* f
 
 // For arrays that do not begin where packs do.
 template <class To, class From> __global__ void convert_singly(int64_t n, const From* from, To* to) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) to[i] = converted<To>(from[i]);
 }
 
 template <class T> __global__ void fill(int64_t n, T value, T* to) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) to[i] = value;
 }
 
 }  // namespace
 
-bool kernels_wait() {
+bool kernels_wait_for_previous() {
   cudaFuncAttributes code{};
   expect(cudaFuncGetAttributes(&code, fill<float>), "device");
   return code.ptxVersion >= 90;

@@ -29,7 +29,7 @@ const SideStream& side_stream() {
 // What a Branch needs; made outside of captures.
 struct BranchParts {
   SideStream stream;
-  Event forks, joins;
+  StreamEvent forks, joins;
 };
 const BranchParts& branch_parts() {
   static const BranchParts& parts = *new BranchParts;
@@ -57,7 +57,7 @@ class PinnedBuffers {
       used_ = std::min(size, (used_ + part + 63) / 64 * 64);
       to += part, from += part, bytes -= part;
     }
-    begin_apart();
+    forbid_early_start();
   }
 
  private:
@@ -87,7 +87,7 @@ class Capture {
     check(captured == nullptr, "graph: a capture within a capture");
     expect(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "graph");
     captured = graph;
-    begin_apart();
+    forbid_early_start();
     blocks_.begin();
   }
   ~Capture() {
@@ -148,7 +148,7 @@ void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& ref
   check(next_table_ == tables_.size(), "graph: ", next_table_, " of ", tables_.size(),
         " tables were refreshed");
   expect(cudaGraphLaunch(graph_, stream()), "graph");
-  begin_apart();
+  forbid_early_start();
 }
 
 std::unique_ptr<Replay> record_on_cuda(const std::function<void()>& work) {
@@ -183,14 +183,14 @@ Branch::Branch(bool wanted) {
   const BranchParts& parts = branch_parts();
   parts.forks.record();
   stream_ = &parts.stream;
-  run([&] { parts.forks.hold(); });
+  run([&] { parts.forks.make_stream_wait(); });
 }
 
 Branch::~Branch() {
   if (!stream_) return;
   try {
     run([] { branch_parts().joins.record(); });
-    branch_parts().joins.hold();
+    branch_parts().joins.make_stream_wait();
   } catch (const Error&) {
   }  // the capture's end says that it fails
 }
@@ -200,9 +200,9 @@ void upload(void* to, const void* from, size_t bytes) {
   buffers.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
-    : storage_(nullptr), owned_(!refreshed && (numbers == Numbers::constant || !captured)) {
-  if (refreshed && numbers == Numbers::constant) return;  // the graph has it
+TableMemory::TableMemory(const void* values, size_t bytes, TableKind numbers)
+    : storage_(nullptr), owned_(!refreshed && (numbers == TableKind::constant || !captured)) {
+  if (refreshed && numbers == TableKind::constant) return;  // the graph has it
   if (refreshed) {
     check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
     storage_ = refreshed->tables_[refreshed->next_table_++].get();
@@ -211,7 +211,7 @@ TableMemory::TableMemory(const void* values, size_t bytes, Numbers numbers)
     upload(storage_->data(), values, bytes);
     return;
   }
-  const NewBlocks constant;
+  const ConstantBlocks constant;
   storage_ = new Storage(Device::cuda, bytes);
   if (!owned_)
     captured->tables_.emplace_back(storage_);

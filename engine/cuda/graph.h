@@ -44,7 +44,7 @@ class Graph final : public Replay {
   static bool capturing();
   static bool refreshing();  // whether run() calls its refresh()
   static DrawKey draw_key(uint64_t key);
-  // Puts host numbers in a new block of the graph (NewBlocks), now.
+  // Puts host numbers in a new block of the graph (ConstantBlocks), now.
   static void copy_constant(void* to, const void* from, size_t bytes);
 
  private:
@@ -63,12 +63,12 @@ class Graph final : public Replay {
 void upload(void* to, const void* from, size_t bytes);
 
 // Whether the numbers of a table are other ones at each step.
-enum class Numbers : uint8_t { refreshed, constant };
+enum class TableKind : uint8_t { refreshed, constant };
 
 // The memory of a Table.
 class TableMemory {
  public:
-  TableMemory(const void* values, size_t bytes, Numbers numbers);
+  TableMemory(const void* values, size_t bytes, TableKind numbers);
   ~TableMemory();
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
@@ -83,7 +83,7 @@ class TableMemory {
 // before each replay, unless they are said to be constant.
 template <class T> class Table {
  public:
-  Table(const T* values, int64_t count, Numbers numbers = Numbers::refreshed)
+  Table(const T* values, int64_t count, TableKind numbers = TableKind::refreshed)
       : memory_(values, static_cast<size_t>(count) * sizeof(T), numbers) {}
   const T* data() const { return static_cast<const T*>(memory_.data()); }
 

@@ -36,18 +36,18 @@ template <class Item> class Items {
     }
   };
 
-  Items(const Item* items, int64_t count, Numbers numbers = Numbers::refreshed)
+  Items(const Item* items, int64_t count, TableKind numbers = TableKind::refreshed)
       : Items(items, count, starts(items, count), numbers) {}
 
   View view() const { return {items_.data(), before_.data(), count_, chunks_}; }
   int64_t chunks() const { return chunks_; }
 
  private:
-  Items(const Item* items, int64_t count, const std::vector<int64_t>& before, Numbers numbers)
+  Items(const Item* items, int64_t count, const std::vector<int64_t>& before, TableKind numbers)
       : count_(count),
         chunks_(before.back()),
         items_(items, count, numbers),
-        before_(before.data(), count, Numbers::constant) {}
+        before_(before.data(), count, TableKind::constant) {}
 
   static std::vector<int64_t> starts(const Item* items, int64_t count) {
     std::vector<int64_t> before{0};
@@ -63,13 +63,13 @@ template <class Item> class Items {
 namespace items_detail {
 
 template <class View, class F> __global__ void each(View view, F f) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t c = blockIdx.x; c < view.chunks; c += gridDim.x) view.each(c, f);
 }
 
 // parts[c] = the sum of f over chunk c.
 template <class View, class F> __global__ void sum(View view, F f, double* parts) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t c = blockIdx.x; c < view.chunks; c += gridDim.x) {
     double own = 0;
     view.each(c, [&](const auto& item, int64_t i) { own += f(item, i); });

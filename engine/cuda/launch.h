@@ -3,7 +3,8 @@
 // How every kernel of this backend is written.
 //
 // - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, no <<<>>>.
-// - It begins with await_former(): a GPU of compute capability 9.0 brings it up while the one before it ends.
+// - It begins with wait_for_previous_kernel(): a GPU of compute capability 9.0 brings it up while the one
+// before it ends.
 // - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
 // - One stream, in a captured step also a Branch (side_stream.h), and no host synchronisation in an op. What
 //   an op reads of the host is passed by value; what changes from step to step stands in device memory
@@ -46,9 +47,9 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
 
 // First in every kernel: waits until all kernels before this one are done and what they wrote is there, then
 // lets the next one be brought up (programmatic dependent launch; see the CUDA programming guide).
-__device__ inline void await_former() {
+__device__ inline void wait_for_previous_kernel() {
 #if defined(TESSERA_CUDA_EMULATED)
-  emulator::await_former();
+  emulator::wait_for_previous_kernel();
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
 #endif
@@ -69,7 +70,7 @@ void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &early;
-  config.numAttrs = begins_early() ? 1 : 0;
+  config.numAttrs = may_start_early() ? 1 : 0;
   expect(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...), "kernel");
 }
 
@@ -134,7 +135,7 @@ __device__ inline void step(int64_t i, const F& f, T* y, bool add, const X*... x
 
 template <int V, class T, class F, class... X>
 __global__ void run(int64_t n, F f, T* y, bool add, const X*... x) {
-  await_former();
+  wait_for_previous_kernel();
   const int64_t packs = n / V;
   for (int64_t p = grid_thread(); p < packs; p += grid_threads()) step<V>(p * V, f, y, add, x...);
   if constexpr (V > 1)

@@ -26,20 +26,20 @@ template <> void Memory<Cuda>::zero(void* to, size_t bytes) {
   const cudaStream_t on = stream();  // makes the device ready, even for no bytes
   if (bytes == 0) return;
   expect(cudaMemsetAsync(to, 0, bytes, on), "zero");
-  begin_apart();
+  forbid_early_start();
 }
 
 template <> void Memory<Cuda>::copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
-  begin_apart();
+  forbid_early_start();
 }
 
 template <> void Memory<Cuda>::to_host(void* to, const void* from, size_t bytes) {
   check(!Graph::capturing(), "graph: a step that reads numbers back to the host cannot be captured; use ",
         "--no-graph");
   expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()), "copy to the host");
-  begin_apart();
+  forbid_early_start();
   synchronize();
 }
 

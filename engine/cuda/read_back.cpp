@@ -34,7 +34,7 @@ class PinnedReadBack final : public ReadBack {
                              cudaMemcpyDeviceToHost, stream()),
              "read back");
     expect(cudaEventRecord(arrived_, stream()), "read back");
-    begin_apart();
+    forbid_early_start();
   }
 
   std::vector<Tensor> finish() override {

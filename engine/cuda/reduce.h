@@ -56,7 +56,7 @@ template <class T> struct PartSums { PartSum<T> first, second; };
 template <class T>
 __global__ void __launch_bounds__(warp* lanes)
     sum(int64_t n, int64_t count, Wide<T> factor, PartSums<T> sums) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   __shared__ W tile[lanes][warp];
   const auto [parts, y, add] = blockIdx.y == 0 ? sums.first : sums.second;
@@ -106,7 +106,7 @@ inline constexpr int tile_rows = 8;
 // Block (warp, tile_rows): columns [32 x, 32 x + 32) of the rows of part y. parts [gridDim.y, width]
 template <class W, class F>
 __global__ void sum(int64_t rows, int64_t width, int64_t rows_a_part, F f, W* parts) {
-  await_former();
+  wait_for_previous_kernel();
   __shared__ W tile[tile_rows][warp];
   const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
   for (int64_t left = int64_t{blockIdx.x} * warp; left < width; left += int64_t{gridDim.x} * warp) {

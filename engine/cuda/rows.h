@@ -9,7 +9,7 @@ namespace tessera {
 namespace row_detail {
 
 template <class F> __global__ void run(int64_t rows, F f) {
-  await_former();
+  wait_for_previous_kernel();
   const int lane = own_lane();
   for (int64_t row = grid_thread() / warp; row < rows; row += grid_threads() / warp) f(row, lane);
 }

@@ -32,17 +32,17 @@ class SideStream {
 
 bool on_side_stream();  // whether this thread is on one
 
-// A place in the work of a stream; before it is recorded there is nothing to wait for.
-class Event {
+// A point in the work of a stream. Before it is recorded nothing waits for it.
+class StreamEvent {
  public:
-  Event();
-  ~Event();
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
+  StreamEvent();
+  ~StreamEvent();
+  StreamEvent(const StreamEvent&) = delete;
+  StreamEvent& operator=(const StreamEvent&) = delete;
 
-  void record() const;  // here, in stream()'s work
-  void hold() const;    // what comes next on stream() runs after the event
-  void wait() const;    // the host waits for it
+  void record() const;            // behind all work that was begun on stream()
+  void make_stream_wait() const;  // work that is begun on stream() from now on runs after the event
+  void make_host_wait() const;    // returns when the event is reached
 
  private:
   cudaEvent_t event_{};

@@ -55,7 +55,7 @@ struct Device0 {
     const char* overlap = std::getenv("TESSERA_OVERLAP");
     const bool overlaps = !overlap || std::string_view(overlap) != "0";
     gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin), overlaps,
-           overlaps && major >= 9 && kernels_wait()};
+           overlaps && major >= 9 && kernels_wait_for_previous()};
     expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device");
   }
 };
@@ -115,17 +115,17 @@ SideStream::On::~On() { side = outer_; }
 
 bool on_side_stream() { return side != nullptr; }
 
-bool begins_early() { return gpu().early && !std::exchange(apart[on_side_stream()], false); }
-void begin_apart() { apart[on_side_stream()] = true; }
+bool may_start_early() { return gpu().early && !std::exchange(apart[on_side_stream()], false); }
+void forbid_early_start() { apart[on_side_stream()] = true; }
 
-Event::Event() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
-Event::~Event() { cudaEventDestroy(event_); }
-void Event::record() const { expect(cudaEventRecord(event_, stream()), "cuda"); }
-void Event::hold() const {
+StreamEvent::StreamEvent() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
+StreamEvent::~StreamEvent() { cudaEventDestroy(event_); }
+void StreamEvent::record() const { expect(cudaEventRecord(event_, stream()), "cuda"); }
+void StreamEvent::make_stream_wait() const {
   expect(cudaStreamWaitEvent(stream(), event_, 0), "cuda");
-  begin_apart();
+  forbid_early_start();
 }
-void Event::wait() const { expect(cudaEventSynchronize(event_), "cuda"); }
+void StreamEvent::make_host_wait() const { expect(cudaEventSynchronize(event_), "cuda"); }
 
 void synchronize() { expect(cudaStreamSynchronize(stream()), "cuda"); }
 

@@ -17,21 +17,22 @@ struct Gpu {
   int multiprocessors;
   int shared_bytes;  // of dynamic shared memory that a block may ask for
   bool overlaps;     // whether kernels may overlap: TESSERA_OVERLAP is not 0
-  bool early;        // whether one may be brought up while the one before it ends, see begins_early()
+  bool early;        // whether one may be brought up while the one before it ends, see may_start_early()
 };
 const Gpu& gpu();
 
 // Whether this thread's next kernel may be brought up while the one before it ends: where the GPU can do that
-// and its code of the kernels waits (await_former()); not after begin_apart(). To be asked once a kernel.
-bool begins_early();
+// and its code of the kernels waits (wait_for_previous_kernel()); not after forbid_early_start(). To be asked
+// once a kernel.
+bool may_start_early();
 
 // This thread's next kernel follows on what is no kernel of its stream: another stream's work, or a copy,
 // beside which a graph has no such edge.
-void begin_apart();
+void forbid_early_start();
 
-// Whether the code that this GPU has of the kernels is of those that wait in await_former(): code that the
-// driver made of older PTX is not.
-bool kernels_wait();
+// Whether the code that this GPU has of the kernels is of those that wait in wait_for_previous_kernel(): code
+// that the driver made of older PTX is not.
+bool kernels_wait_for_previous();
 
 // Lets a kernel have so much dynamic shared memory from now on, or more: what was allowed before stays, for
 // launches that a graph holds. Fails for more than the GPU has.

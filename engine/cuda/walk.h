@@ -42,7 +42,7 @@ template <int V, class T> __device__ inline Pack<T, V> load(const T* from, int64
 
 template <int V, class Index, class Walk, class T, class F, class... X>
 __global__ void run(Walk walk, int64_t n, F f, T* y, bool add, const X*... x) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   constexpr int Arrays = arrays_of<Walk>;
   const int last = walk.rank > 0 ? walk.rank - 1 : 0;

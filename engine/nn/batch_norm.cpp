@@ -13,7 +13,7 @@ BatchNorm::BatchNorm(const Scope& scope, int64_t width)
       path(scope.path()) {}
 
 Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   return batch_norm(x, weight, bias, running_mean, running_var, {.training = pass.training});
 }
 

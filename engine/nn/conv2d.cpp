@@ -14,7 +14,7 @@ Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, int64_t kernel, cons
 }
 
 Tensor Conv2d::operator()(const Tensor& x) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   return depthwise ? depthwise_conv2d(x, weight, bias, convolution) : conv2d(x, weight, bias, convolution);
 }
 

@@ -12,7 +12,7 @@ LayerNorm::LayerNorm(const Scope& scope, int64_t dim, double norm_eps)
       path(scope.path()) {}
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   return layer_norm(x, weight, bias, eps);
 }
 

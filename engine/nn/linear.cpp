@@ -14,7 +14,7 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& optio
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   return linear(x, weight, bias, activation);
 }
 

@@ -32,7 +32,7 @@ template <class Sum> __device__ inline Sum join_rows(Sum own, Sum* tile) {
 template <int V, class Sum, class Add>
 __global__ void __launch_bounds__(block_threads)
     sum_part(int64_t rows, int64_t width, int64_t rows_a_part, Add add, Sum* parts) {
-  await_former();
+  wait_for_previous_kernel();
   __shared__ Sum tile[block_threads];
   const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);
   for (int64_t left = int64_t{blockIdx.x} * blockDim.x; left * V < width;
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(block_threads)
 template <class Sum, class Finish>
 __global__ void __launch_bounds__(warp* joiners)
     join_parts(int64_t width, int64_t count, const Sum* parts, Finish finish) {
-  await_former();
+  wait_for_previous_kernel();
   __shared__ Sum tile[warp * joiners];
   for (int64_t left = int64_t{blockIdx.x} * warp; left < width; left += int64_t{gridDim.x} * warp) {
     const int64_t j = left + threadIdx.x;

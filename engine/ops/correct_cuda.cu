@@ -10,7 +10,7 @@ constexpr int threads = 1024;
 
 // The sum of n counts, by one block.
 __global__ void __launch_bounds__(threads) sum_counts(int64_t n, const int* counts, int64_t* sum) {
-  await_former();
+  wait_for_previous_kernel();
   int64_t own = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) own += counts[i];
   own = block_sum(own);

@@ -9,7 +9,7 @@ namespace {
 // Four elements a thread and step: philox gives four words at once.
 template <class T>
 __global__ void drop(int64_t n, float limit, Wide<T> factor, DrawKey key, const T* x, T* y, bool add) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   const uint64_t drawn_by = key();
   for (int64_t group = grid_thread(); 4 * group < n; group += grid_threads()) {
@@ -28,7 +28,7 @@ __global__ void drop(int64_t n, float limit, Wide<T> factor, DrawKey key, const 
 template <int V, class T>
 __global__ void drop_images(int64_t images, int64_t width, double p, Wide<T> kept, DrawKey key, const T* x,
                             const T* f, T* y, bool add) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   for (int64_t image = blockIdx.y; image < images; image += gridDim.y) {
     const bool keeps = path_kept(image, p, key());

@@ -41,7 +41,7 @@ constexpr int64_t least_rows = tile_rows * rows_at_once, most_parts = 256;  // b
 template <class F, int V, class T>
 __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* z,
                              Wide<T>* parts) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   __shared__ W tile[tile_rows][warp * V];
   const int64_t end = min(rows, (int64_t{blockIdx.y} + 1) * rows_a_part);

@@ -51,7 +51,7 @@ constexpr LaunchGrid one_block{dim3(1), dim3(one_block_threads)};
 template <class W>
 __global__ void __launch_bounds__(one_block_threads)
     mean_loss(int64_t n, const double* losses, LossDivisor divisor, W* y) {
-  await_former();
+  wait_for_previous_kernel();
   double sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += losses[i];
   sum = block_sum(sum);
@@ -68,7 +68,7 @@ struct Smaller {
 __global__ void __launch_bounds__(one_block_threads)
     look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored, const int64_t* labels,
                    int64_t* parts) {
-  await_former();
+  wait_for_previous_kernel();
   int64_t first = Smaller::identity<int64_t>(), kept = 0;
   for (int64_t i = grid_thread(); i < rows; i += grid_threads()) {
     const int64_t label = labels[i];
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(one_block_threads)
 // The same of all parts, by one block; kept may be null.
 __global__ void __launch_bounds__(one_block_threads)
     join_looks(int64_t count, const int64_t* parts, int64_t* first_bad, int64_t* kept) {
-  await_former();
+  wait_for_previous_kernel();
   int64_t first = Smaller::identity<int64_t>(), sum = 0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
     first = Smaller::of(first, parts[2 * i]);

@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 
 template <class T> __global__ void fill_noise(int64_t n, DrawKey key, T* y) {
-  await_former();
+  wait_for_previous_kernel();
   const uint64_t drawn_by = key();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) y[i] = converted<T>(noise_at(drawn_by, i));
 }

@@ -56,7 +56,7 @@ template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
     forward_held(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, Wide<T> eps, T* y,
                  Wide<T>* mean, Wide<T>* rstd) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   using Row = HeldRow<V, count, full>;
   const int lane = own_lane();
@@ -179,7 +179,7 @@ template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
     backward_part(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, const T* x, const T* weight,
                   const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, PartialSums<Wide<T>> parts) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   using Row = HeldRow<V, count, full>;
   const int lane = own_lane();

@@ -45,7 +45,7 @@ namespace {
 // at once.
 template <int V, class T>
 __global__ void gather_patches(int64_t packs, PatchPlaces places, Shifts shifts, const T* x, T* y) {
-  await_former();
+  wait_for_previous_kernel();
   const ImageSize& image = places.image;
   for (int64_t pack = grid_thread(); pack < packs; pack += grid_threads()) {
     int64_t at = pack;

@@ -15,7 +15,7 @@ constexpr int64_t most_blocks_z = 65535;
 template <int Threads, class T>
 __global__ void sum_rows(Fold fold, int64_t outputs, int64_t length, int64_t part, const T* x,
                          Wide<T>* parts) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   constexpr int side_by_side = block_threads / Threads;
   const int thread = threadIdx.x % Threads, slot = threadIdx.x / Threads;
@@ -40,7 +40,7 @@ __global__ void sum_rows(Fold fold, int64_t outputs, int64_t length, int64_t par
 template <class T>
 __global__ void sum_columns(Fold fold, int64_t outer, int64_t rows, int64_t part, const T* x,
                             Wide<T>* parts) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   __shared__ W tile[8][warp];
   const int64_t begin = blockIdx.y * part, end = min(rows, begin + part);
@@ -75,7 +75,7 @@ int64_t parts_of(int64_t length, int64_t outputs, int64_t least) {
 
 template <class T>
 __global__ void largest(int64_t outer, int64_t count, int64_t inner, const T* x, T* y, int64_t* at) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t o = grid_thread(); o < outer * inner; o += grid_threads()) {
     const T* from = x + o / inner * count * inner + o % inner;
     Wide<T> best = Wide<T>(*from);

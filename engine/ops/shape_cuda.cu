@@ -13,7 +13,7 @@ namespace {
 template <class T>
 __global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const int64_t* index, const T* dy,
                             T* dx, bool add) {
-  await_former();
+  wait_for_previous_kernel();
   const int lane = own_lane();
   for (int64_t r = grid_thread() / warp; r < rows; r += grid_threads() / warp)
     for (int64_t left = 0; left < width; left += warp) {
@@ -32,7 +32,7 @@ __global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const in
 
 template <class T>
 __global__ void take_rows(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
-  await_former();
+  wait_for_previous_kernel();
   for (int64_t k = grid_thread(); k < count * width; k += grid_threads()) {
     const int64_t i = k / width;
     y[k] = x[index[i] * width + k - i * width];
@@ -41,7 +41,7 @@ __global__ void take_rows(int64_t count, int64_t width, const int64_t* index, co
 
 // One block.
 __global__ void find_outside(int64_t count, int64_t limit, const int64_t* index, int64_t* found) {
-  await_former();
+  wait_for_previous_kernel();
   int64_t first = count;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
     if (index[i] < 0 || index[i] >= limit) {

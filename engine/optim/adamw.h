@@ -21,7 +21,7 @@ class AdamW : public Optimizer {
   AdamW(const std::vector<ParameterGroup>& groups, const Options& options);
   explicit AdamW(const std::vector<ParameterGroup>& groups) : AdamW(groups, Options()) {}
 
-  void uncount() override { count(-1); }
+  void undo_step_count() override { count(-1); }
   NamedTensors state() const override;  // for each parameter m.NAME, v.NAME, step.NAME (i64, [1])
 
  private:

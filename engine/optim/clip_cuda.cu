@@ -11,7 +11,7 @@ namespace {
 
 // One block: the root of the sum of the parts, each thread's own in their order.
 __global__ void root_of_sum(int64_t count, const double* parts, double largest, double* norm) {
-  await_former();
+  wait_for_previous_kernel();
   double own = 0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
   own = block_sum(own);
@@ -54,7 +54,7 @@ template <>
 template <class T>
 void ClipKernels<Cuda>::clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest,
                              double* norm) {
-  const Items<ClipItem<T>> all(items, count, Numbers::constant);
+  const Items<ClipItem<T>> all(items, count, TableKind::constant);
   norm_of(all, largest, norm);
   if (max_norm > 0)
     for_items(all, [=] __device__(const ClipItem<T>& item, int64_t i) {

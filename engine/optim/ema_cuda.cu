@@ -9,7 +9,7 @@ namespace tessera {
 template <>
 template <class T>
 void EmaKernels<Cuda>::update(const EmaItem<T>* items, int64_t count, T rest, const double* norm) {
-  const Items<EmaItem<T>> all(items, count, Numbers::constant);
+  const Items<EmaItem<T>> all(items, count, TableKind::constant);
   for_items(all, [=] __device__(const EmaItem<T>& item, int64_t i) {
     if (norm && !std::isfinite(*norm)) return;
     item.e[i] += rest * (item.p[i] - item.e[i]);

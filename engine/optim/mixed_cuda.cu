@@ -4,12 +4,12 @@
 namespace tessera {
 
 template <> void MixedKernels<Cuda>::narrow(const MixedItem* items, int64_t count) {
-  for_items(Items<MixedItem>(items, count, Numbers::constant),
+  for_items(Items<MixedItem>(items, count, TableKind::constant),
             [] __device__(const MixedItem& item, int64_t i) { item.narrow[i] = bf16(item.wide[i]); });
 }
 
 template <> void MixedKernels<Cuda>::widen(const MixedItem* items, int64_t count) {
-  for_items(Items<MixedItem>(items, count, Numbers::constant),
+  for_items(Items<MixedItem>(items, count, TableKind::constant),
             [] __device__(const MixedItem& item, int64_t i) { item.wide[i] = float(item.narrow[i]); });
 }
 

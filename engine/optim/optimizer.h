@@ -31,7 +31,7 @@ class Optimizer {
   // as they are, but for the count of steps (clip_on_device). The host does not wait for it.
   void step(double lr, const Tensor& norm);
   // After a step whose norm was not finite: it counts no more.
-  virtual void uncount() {}
+  virtual void undo_step_count() {}
   void zero_grad() const;
 
   // All that a step reads besides parameters and gradients. The tensors share the optimizer's memory.

@@ -41,11 +41,11 @@ Statistics::Statistics(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {
           other.shape(), " on ", other.device(), " are no pair; f32 or f64 of one shape are wanted");
 }
 
-void Statistics::keep() const {
+void Statistics::begin_step() const {
   copy_pairs(pairs_, {}, [](const Pair& pair) { return Way{pair.own, pair.other, true}; });
 }
 
-void Statistics::settle(const Tensor& norm) const {
+void Statistics::end_step(const Tensor& norm) const {
   copy_pairs(pairs_, norm, [](const Pair& pair) { return Way{pair.other, pair.own, pair.other_moves}; });
 }
 

@@ -23,10 +23,10 @@ class Statistics {
   explicit Statistics(std::vector<Pair> pairs);
 
   // Before a step: the others become the model's own.
-  void keep() const;
+  void begin_step() const;
   // After it: the model's own are those that the forward pass moved to, or where `norm` [1] f64, on their
   // device, is not finite (see clip_on_device), what they were before.
-  void settle(const Tensor& norm) const;
+  void end_step(const Tensor& norm) const;
 
  private:
   std::vector<Pair> pairs_;

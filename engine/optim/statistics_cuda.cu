@@ -9,7 +9,7 @@ namespace tessera {
 template <>
 template <class T>
 void StatisticsKernels<Cuda>::copy(const StatisticsItem<T>* items, int64_t count, const double* norm) {
-  const Items<StatisticsItem<T>> all(items, count, Numbers::constant);
+  const Items<StatisticsItem<T>> all(items, count, TableKind::constant);
   for_items(all, [=] __device__(const StatisticsItem<T>& item, int64_t i) {
     if (!norm || static_cast<bool>(std::isfinite(*norm)) == item.when_taken) item.to[i] = item.from[i];
   });

@@ -4,7 +4,7 @@
 
 #include "engine/autograd/observe.h"
 #include "models/parts/offsets.h"
-#include "models/parts/places.h"
+#include "models/parts/token_layout.h"
 
 namespace tessera {
 
@@ -80,8 +80,8 @@ ScoreTerms Attention::terms(const Tensor& x, Lines lines) const {
 }
 
 Tensor Attention::operator()(const Tensor& x, const Tensor& omega, const Tensor& mask) const {
-  const Inside here(path);
-  const Over map({.grid = grid, .prefix = prefix});
+  const ModuleScope here(path);
+  const TokenLayoutScope map({.grid = grid, .prefix = prefix});
   ScoreTerms terms = this->terms(x, omega);
   terms.mask = mask;
   return proj(attend(qkv(x), options.heads, terms));

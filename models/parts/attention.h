@@ -26,20 +26,9 @@ struct AttentionOptions {
 
 AttentionOptions read_attention(Fields fields, int64_t dim);
 
-// While one lives, every Attention of this thread runs the definition (attention_plain) in place of the fused
-// op: slow, but an Observer sees each score and probability.
-class PlainAttention {
- public:
-  PlainAttention() : outer_(active_) { active_ = true; }
-  ~PlainAttention() { active_ = outer_; }
-  PlainAttention(const PlainAttention&) = delete;
-  PlainAttention& operator=(const PlainAttention&) = delete;
-  static bool active() { return active_; }
-
- private:
-  inline static thread_local bool active_ = false;
-  bool outer_;
-};
+// Every Attention of this thread runs the definition (attention_plain) instead of the fused op: slow, but an
+// Observer sees each score and probability.
+class PlainAttention : public ThreadScope<PlainAttention> {};
 
 // attention (engine/ops/attention/attention.h), or attention_plain while a PlainAttention lives.
 Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);

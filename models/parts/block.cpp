@@ -18,7 +18,7 @@ Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention,
       path(scope.path()) {}
 
 Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const auto scaled = [&](const Tensor& branch) {
     return branch_scale == 1 ? branch : scale(branch, branch_scale);
   };

@@ -21,7 +21,7 @@ SpatialPrior::SpatialPrior(const Scope& scope, int64_t its_heads, int64_t its_hi
 }
 
 Tensor SpatialPrior::operator()(Grid part) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   const Tensor steps = offsets(part, fc1_weight.dtype(), fc1_weight.device());         // [T, 2]
   const Tensor features = linear(steps, fc1_weight, fc1_bias, Activation::relu);       // [T, H * hidden]
   const Tensor weighed = multiply(features.reshape({-1, heads, hidden}), fc2_weight);  // [T, H, hidden]

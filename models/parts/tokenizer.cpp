@@ -60,7 +60,7 @@ Tensor Tokenizer::overlapping(const Tensor& image) const {
 }
 
 Tensor Tokenizer::operator()(const Tensor& image) const {
-  const Inside here(path);
+  const ModuleScope here(path);
   if (!options.shifted) {
     const Tensor tokens =
         options.stride ? overlapping(image) : linear(patches(image, options.patch_size), map(), bias);

@@ -16,15 +16,15 @@
 using namespace tessera;
 using Values = std::vector<double>;
 
-TEST_CASE("tape: a Pause records nothing, and ends") {
+TEST_CASE("tape: a NoRecording records nothing, and ends") {
   const Tensor w = leaf({2});
   Tape tape;
   Tensor constant;
   {
-    const Pause pause;
+    const NoRecording pause;
     CHECK(Tape::recording() == nullptr);
     constant = scale(w, 10);
-    { const Pause again; }
+    { const NoRecording again; }
     CHECK(Tape::recording() == nullptr);
   }
   CHECK(Tape::recording() == &tape);

@@ -141,7 +141,7 @@ TEST_CASE("tape: steps carry their op and their module's path") {
   Tape tape;
   {
     const std::string path = "blocks.0.mlp";
-    const Inside inside(path);
+    const ModuleScope inside(path);
     scale(w, 2);
   }
   scale(w, 2);
@@ -184,7 +184,7 @@ TEST_CASE("observer: told of every op and of every step that is read back") {
   int64_t macs = 0;
   {
     const Observer observer(
-        [&](const Event& event) {
+        [&](const ForwardEvent& event) {
           forward.emplace_back(event.op.name);
           macs += event.macs;
         },

@@ -55,7 +55,7 @@ struct Block {
   size_t running = 0;
   Fiber* current = nullptr;
   Place scheduler;
-  bool waits = false;  // whether its threads must call await_former()
+  bool waits = false;  // whether its threads must call wait_for_previous_kernel()
   const std::function<void()>* body = nullptr;
   std::unique_ptr<unsigned char, decltype(&std::free)> shared{nullptr, &std::free};
 };
@@ -93,13 +93,13 @@ UNTRACED inline void wait_for_all() { meet_at(block.barrier, block.alive); }
 UNTRACED inline void wait_for_warp() { meet_at(block.warps[block.running / 32], 32); }
 
 // Kernels run one after another here; this sees to it that none forgets to wait.
-UNTRACED inline void await_former() { block.current->awaited = true; }
+UNTRACED inline void wait_for_previous_kernel() { block.current->awaited = true; }
 
 UNTRACED inline void fiber_main() {
   arrived(block.current->place);
   (*block.body)();
   if (block.waits && !block.current->awaited) {
-    std::fputs("emulator: a kernel does not begin with await_former()\n", stderr);
+    std::fputs("emulator: a kernel does not begin with wait_for_previous_kernel()\n", stderr);
     std::abort();
   }
   block.current->ended = true;

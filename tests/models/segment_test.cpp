@@ -42,7 +42,8 @@ TEST_CASE("segment: logits of every pixel; the auxiliary head runs in training a
   CHECK(model.logits(random_images({2, 3, 16, 16}), pass).shape() == Shape{2, 3, 16, 16});
   const auto ran = [&](auto&& run) {
     bool aux = false;
-    const Observer observer([&](const Event&) { aux = aux || Inside::path().starts_with("aux"); });
+    const Observer observer(
+        [&](const ForwardEvent&) { aux = aux || ModuleScope::path().starts_with("aux"); });
     run();
     return aux;
   };

@@ -23,11 +23,11 @@ void expect_settled(Device device) {
       const Tensor own = number(1), other = number(-7), long_own = Tensor::full({40000}, 1).to(device),
                    long_other = long_own.clone();
       const Statistics statistics({{own, other, other_moves}, {long_own, long_other, other_moves}});
-      statistics.keep();
+      statistics.begin_step();
       CHECK(other.item() == 1);
       (other_moves ? other : own).fill(2);
       (other_moves ? long_other : long_own).fill(2);
-      statistics.settle(number(taken ? 3 : std::nan(""), DType::f64));
+      statistics.end_step(number(taken ? 3 : std::nan(""), DType::f64));
       CHECK(own.item() == (taken ? 2 : 1));
       CHECK(long_own.to(Device::cpu).values() == std::vector<double>(40000, taken ? 2 : 1));
     }
@@ -53,6 +53,6 @@ TEST_CASE("statistics: what is no pair is refused") {
   CHECK(error(Tensor::zeros({2}, DType::bf16), Tensor::zeros({2}, DType::bf16)).starts_with("statistics: "));
   CHECK(error(x, x).empty());
   const Statistics none(std::vector<Statistics::Pair>{});
-  none.keep();
-  none.settle(Tensor::zeros({1}, DType::f64));
+  none.begin_step();
+  none.end_step(Tensor::zeros({1}, DType::f64));
 }

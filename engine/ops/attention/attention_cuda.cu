@@ -46,7 +46,7 @@ template <class T> struct RunningSoftmax {
 template <class T, int depth, ChainTerms terms>
 __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::forward_residents(terms)))
     attend(AttentionOperands<T> in, int row_blocks, T* y, Wide<T>* lse) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   const BlockRows block(row_blocks, in.heads);

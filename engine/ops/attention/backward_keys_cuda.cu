@@ -13,7 +13,7 @@ template <class T, int depth, ChainTerms terms>
 __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::residents(terms)))
     backward_keys(AttentionOperands<T> in, int row_blocks, const Wide<T>* lse, RowSums<Wide<T>> sums,
                   KeyTargets<T> to) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   const BlockRows block(row_blocks, in.heads);

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
     backward_queries(AttentionOperands<T> in, int row_blocks, int64_t images_a_chunk, const Wide<T>* lse,
                      TokenHeads<T> dq, RowSums<Wide<T>> sums, SharedSums<Wide<T>> shared,
                      KeyTargets<T> to_keys) {
-  await_former();
+  wait_for_previous_kernel();
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
   using Room = QueryRoom<T, depth>;

@@ -83,7 +83,7 @@ template <class Head>
 __global__ void __launch_bounds__(Head::threads, Head::backward_residents)
     backward_head(AttentionOperands<bf16> in, const float* lse, TokenHeads<bf16> dq, TokenHeads<bf16> dk,
                   TokenHeads<bf16> dv, float* dscale) {
-  await_former();
+  wait_for_previous_kernel();
   const WholePlace place(in.heads);
   const int first = own_warp() * warp_rows;
   const WholeRoom<Head> room(shared_memory<bf16>());

@@ -46,7 +46,7 @@ template <class Head> struct WholeScores {
 template <class Head>
 __global__ void __launch_bounds__(Head::threads, Head::forward_residents)
     attend_head(AttentionOperands<bf16> in, bf16* y, float* lse) {
-  await_former();
+  wait_for_previous_kernel();
   const WholePlace place(in.heads);
   const int first = own_warp() * warp_rows;
   bf16 *const q = shared_memory<bf16>(), *const k = q + Head::elements, *const v = k + Head::elements;

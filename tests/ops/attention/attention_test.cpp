@@ -141,7 +141,7 @@ TEST_CASE("attention gives the same bits whether a tape records or not") {
 
 TEST_CASE("attention counts the multiply-accumulates of its two products") {
   int64_t macs = 0;
-  const Observer observer([&](const Event& event) { macs += event.macs; });
+  const Observer observer([&](const ForwardEvent& event) { macs += event.macs; });
   attention(random_tensor({2, 5, 36}, 1), 3);
   CHECK(macs == 2 * 2 * 3 * 5 * 5 * 4);
   CHECK(macs == attention_macs(2, 3, 5, 5, 4));
