@@ -28,9 +28,8 @@ FeedPlan plan_of(const Split& split, const Pipeline& pipeline, const DeliveryOpt
 
 std::unique_ptr<Feed> make_feed(Device device, [[maybe_unused]] const FeedPlan& plan) {
   require(device);
-#ifdef TESSERA_CUDA
-  if (device == Device::cuda) return make_feed_on_cuda(plan);
-#endif
+  if constexpr (has_cuda)
+    if (device == Device::cuda) return make_feed_on_cuda(plan);
   fail("loader: the ", device, " makes no batches by itself");
 }
 

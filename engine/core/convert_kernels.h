@@ -32,9 +32,4 @@ template <class To, class From> TESSERA_HD To converted(From value) {
     return static_cast<To>(value);
 }
 
-// Of arrays of n numbers in device memory (engine/cuda/convert.cu): converted from one type to another as
-// Tensor::to does on the CPU, and filled with a value.
-void convert_on_cuda(int64_t n, DType from_type, const void* from, DType to_type, void* to);
-void fill_on_cuda(int64_t n, double value, DType type, void* to);
-
 }  // namespace tessera

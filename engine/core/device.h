@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string_view>
 
-// Marks the scalar maths that CPU loops and CUDA kernels share.
+// Marks scalar maths that CPU loops and CUDA kernels share.
 #ifdef __CUDACC__
 #define TESSERA_HD __host__ __device__
 #else
@@ -23,7 +23,14 @@ std::string_view name(Device device);        // "cpu", "cuda"
 Device parse_device(std::string_view text);  // the inverse; fails on any other text
 std::ostream& operator<<(std::ostream& out, Device device);
 
-// Fails with the way on where this build or this machine has no such device.
+// Whether this build has the CUDA backend. Nothing else in the engine asks the preprocessor for it.
+#ifdef TESSERA_CUDA
+inline constexpr bool has_cuda = true;
+#else
+inline constexpr bool has_cuda = false;
+#endif
+
+// Makes the device ready. Fails, saying what to do, where this build or this machine has no such device.
 void require(Device device);
 
 }  // namespace tessera

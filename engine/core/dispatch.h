@@ -27,9 +27,8 @@ template <class Kernel> void dispatch(const Tensor& x, const char* op, Kernel&& 
         fail(op, ": ", x.dtype(), " ", x.shape(), " is not floating; convert it with to(DType::f32)");
     }
   };
-#ifdef TESSERA_CUDA
-  if (x.device() == Device::cuda) return on.template operator()<Cuda>();
-#endif
+  if constexpr (has_cuda)
+    if (x.device() == Device::cuda) return on.template operator()<Cuda>();
   on.template operator()<Cpu>();
 }
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <unordered_map>
 
+#include "engine/core/device_backend.h"
 #include "engine/core/error.h"
-#include "engine/core/memory.h"
 #include "engine/core/pool.h"
 
 namespace tessera {
@@ -100,39 +100,25 @@ class Pool {
   void* ask_system(size_t bytes) {
     void* block = nullptr;
     try {
-      block = allocate(bytes);
+      block = backend(device_).allocate(bytes);
     } catch (const Error&) {
       if (set_ != no_set) throw;  // while a GPU's step is captured nothing goes back to the driver
       release_all();              // other sizes may hold what is missing
-      block = allocate(bytes);
+      block = backend(device_).allocate(bytes);
     }
     stats_.reserved += bytes;
     ++stats_.system_allocations;
     return block;
   }
 
-  void release_all() {  // what belongs to a set stays
+  void release_all() {  // but for the blocks of sets
     for (auto at = waiting_.begin(); at != waiting_.end() && at->first.set == no_set;) {
       const size_t bytes = at->first.bytes;
       void* const block = at->second;
       at = waiting_.erase(at);  // first: release() may fail
       stats_.reserved -= bytes;
-      release(block, bytes);
+      backend(device_).release(block, bytes);
     }
-  }
-
-  void* allocate(size_t bytes) const {
-#ifdef TESSERA_CUDA
-    if (device_ == Device::cuda) return Memory<Cuda>::allocate(bytes);
-#endif
-    return Memory<Cpu>::allocate(bytes);
-  }
-
-  void release(void* block, size_t bytes) const {
-#ifdef TESSERA_CUDA
-    if (device_ == Device::cuda) return Memory<Cuda>::release(block, bytes);
-#endif
-    Memory<Cpu>::release(block, bytes);
   }
 
   struct Key {
@@ -145,7 +131,7 @@ class Pool {
     bool constant;
   };
 
-  [[maybe_unused]] Device device_;  // read where there is CUDA
+  Device device_;
   std::mutex mutex_;
   std::multimap<Key, void*> waiting_;
   std::unordered_map<void*, Home> home_;                         // of the blocks that belong to a set

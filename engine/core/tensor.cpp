@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "engine/core/convert_kernels.h"
+#include "engine/core/device_backend.h"
 #include "engine/core/error.h"
-#include "engine/core/memory.h"
 #include "engine/core/pool.h"
 
 namespace tessera {
@@ -12,13 +12,12 @@ namespace tessera {
 namespace {
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
-#ifdef TESSERA_CUDA
-  if (to_device == Device::cuda && from_device == Device::cuda) return Memory<Cuda>::copy(to, from, bytes);
-  if (to_device == Device::cuda) return Memory<Cuda>::from_host(to, from, bytes);
-  if (from_device == Device::cuda) return Memory<Cuda>::to_host(to, from, bytes);
-#endif
-  check(to_device == Device::cpu && from_device == Device::cpu, "tensor: no copy to ", to_device);
-  Memory<Cpu>::copy(to, from, bytes);
+  if (to_device == from_device)
+    backend(to_device).copy(to, from, bytes);
+  else if (from_device == Device::cpu)
+    backend(to_device).copy_from_host(to, from, bytes);
+  else
+    backend(from_device).copy_to_host(to, from, bytes);
 }
 
 template <class To> std::vector<To> host_values(const Tensor& tensor) {
@@ -54,13 +53,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   Tensor tensor = empty(shape, dtype, device);
-#ifdef TESSERA_CUDA
-  if (device == Device::cuda) {
-    Memory<Cuda>::zero(tensor.raw(), tensor.bytes());
-    return tensor;
-  }
-#endif
-  Memory<Cpu>::zero(tensor.raw(), tensor.bytes());
+  backend(device).zero(tensor.raw(), tensor.bytes());
   return tensor;
 }
 
@@ -143,19 +136,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return detach();
   Tensor result = empty(shape_, dtype, device());
-#ifdef TESSERA_CUDA
-  if (device() == Device::cuda) {
-    convert_on_cuda(elements(), dtype_, raw(), dtype, result.raw());
-    return result;
-  }
-#endif
-  with_type(dtype_, [&]<class From>() {
-    with_type(dtype, [&]<class To>() {
-      const From* from = data<From>();
-      To* to = result.data<To>();
-      for (int64_t i = 0; i < elements(); ++i) to[i] = converted<To>(from[i]);
-    });
-  });
+  backend(device()).convert(elements(), dtype_, raw(), dtype, result.raw());
   return result;
 }
 
@@ -174,15 +155,7 @@ void Tensor::copy_from(const Tensor& other) const {
   copy_bytes(raw(), device(), other.raw(), other.device(), bytes());
 }
 
-void Tensor::fill(double value) const {
-#ifdef TESSERA_CUDA
-  if (device() == Device::cuda) return fill_on_cuda(elements(), value, dtype_, raw());
-#endif
-  with_type(dtype_, [&]<class T>() {
-    T* to = data<T>();
-    std::fill_n(to, elements(), converted<T>(value));
-  });
-}
+void Tensor::fill(double value) const { backend(device()).fill(elements(), value, dtype_, raw()); }
 
 Tensor& Tensor::require_grad() {
   check(defined() && is_float(dtype_), "tensor: only floating values have a gradient, this one holds ",

@@ -1,6 +1,7 @@
 #include "engine/core/convert_kernels.h"
 
 #include "engine/cuda/launch.h"
+#include "engine/cuda/parts.h"
 
 namespace tessera {
 

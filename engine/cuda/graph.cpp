@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "engine/core/error.h"
-#include "engine/cuda/blas.h"
 #include "engine/cuda/side_stream.h"
 #include "engine/cuda/stream.h"
 
@@ -150,12 +149,6 @@ void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& ref
   expect(cudaGraphLaunch(graph_, stream()), "graph");
   forbid_early_start();
 }
-
-std::unique_ptr<Replay> record_on_cuda(const std::function<void()>& work) {
-  return std::make_unique<Graph>(work);
-}
-
-void allow_tf32_on_cuda(bool allowed) { set_tf32(allowed); }
 
 bool Graph::capturing() { return captured != nullptr; }
 bool Graph::refreshing() { return refreshed != nullptr; }

@@ -1,5 +1,4 @@
-#include "engine/core/lap_clock.h"
-
+#include "engine/cuda/parts.h"
 #include "engine/cuda/stream.h"
 
 namespace tessera {
@@ -41,6 +40,6 @@ class StreamClock final : public LapClock {
 
 }  // namespace
 
-std::unique_ptr<LapClock> lap_clock_of_cuda() { return std::make_unique<StreamClock>(); }
+std::unique_ptr<LapClock> make_stream_clock() { return std::make_unique<StreamClock>(); }
 
 }  // namespace tessera

@@ -1,9 +1,8 @@
-#include "engine/core/read_back.h"
-
 #include <cuda_runtime.h>
 
 #include <cstring>
 
+#include "engine/cuda/parts.h"
 #include "engine/cuda/stream.h"
 
 namespace tessera {
@@ -72,6 +71,6 @@ class PinnedReadBack final : public ReadBack {
 
 }  // namespace
 
-std::unique_ptr<ReadBack> read_back_of_cuda() { return std::make_unique<PinnedReadBack>(); }
+std::unique_ptr<ReadBack> make_pinned_read_back() { return std::make_unique<PinnedReadBack>(); }
 
 }  // namespace tessera

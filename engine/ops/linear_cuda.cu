@@ -1,5 +1,5 @@
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/core/memory.h"
 #include "engine/cuda/biased.h"
 #include "engine/cuda/reduce.h"
 #include "engine/cuda/side_stream.h"
@@ -17,7 +17,7 @@ void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* w
                                   Activation f, T* y, T* kept) {
   T* const z = kept ? kept : y;
   if (size.in == 0) {
-    Memory<Cuda>::zero(z, static_cast<size_t>(size.rows * size.out) * sizeof(T));
+    backend(Device::cuda).zero(z, static_cast<size_t>(size.rows * size.out) * sizeof(T));
     if (bias) add_bias(size.rows, size.out, bias, z);
   } else {
     const MatrixProduct product{false, true, size.rows, size.out, size.in, size.in, size.in, size.out};
@@ -126,7 +126,7 @@ void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, T* c
   if (product.k > 0)
     multiply(product, a, b, c, add);
   else if (!add)
-    Memory<Cuda>::zero(c, static_cast<size_t>(product.m * product.n) * sizeof(T));
+    backend(Device::cuda).zero(c, static_cast<size_t>(product.m * product.n) * sizeof(T));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/core/memory.h"
 #include "engine/cuda/graph.h"
 #include "engine/ops/log_sum_exp_cuda.h"
 #include "engine/ops/loss_kernels.h"
@@ -155,7 +155,7 @@ int64_t LabelKernels<Cuda>::first_bad(int64_t rows, int64_t classes, std::option
   launch(join_looks, one_block, blocks, parts.data(), found.data(), kept);
   if (Graph::capturing()) return -1;
   int64_t first = 0;
-  Memory<Cuda>::to_host(&first, found.data(), sizeof first);
+  backend(Device::cuda).copy_to_host(&first, found.data(), sizeof first);
   return first == Smaller::identity<int64_t>() ? -1 : first;
 }
 

@@ -1,5 +1,5 @@
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/core/memory.h"
 #include "engine/cuda/blas.h"
 #include "engine/ops/matmul_kernels.h"
 
@@ -12,7 +12,7 @@ void MatmulKernels<Cuda>::multiply(const Products& products, const T* a, const T
   const Products p = joined(products);
   const auto bytes = static_cast<size_t>(p.m * p.n * (p.c_step == 0 ? 1 : p.count)) * sizeof(T);
   if (p.k == 0) {
-    if (!add) Memory<Cuda>::zero(c, bytes);
+    if (!add) backend(Device::cuda).zero(c, bytes);
     return;
   }
   MatrixProduct product{p.transpose_a,

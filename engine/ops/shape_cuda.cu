@@ -1,5 +1,5 @@
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/core/memory.h"
 #include "engine/cuda/reduce.h"
 #include "engine/cuda/walk.h"
 #include "engine/ops/shape_kernels.h"
@@ -67,7 +67,7 @@ void CopyKernels<Cuda>::copy(const Walk<2>& walk, double factor, const T* x, T* 
 }
 
 template <> template <class T> void CopyKernels<Cuda>::zero(int64_t n, T* y) {
-  Memory<Cuda>::zero(y, static_cast<size_t>(n) * sizeof(T));
+  backend(Device::cuda).zero(y, static_cast<size_t>(n) * sizeof(T));
 }
 
 template <>
@@ -88,7 +88,7 @@ template <> int64_t IndexKernels<Cuda>::first_outside(int64_t count, int64_t lim
   const Scratch<int64_t> found(1);
   launch(find_outside, LaunchGrid{dim3(1)}, count, limit, index, found.data());
   int64_t first = -1;
-  Memory<Cuda>::to_host(&first, found.data(), sizeof first);
+  backend(Device::cuda).copy_to_host(&first, found.data(), sizeof first);
   return first;
 }
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/core/memory.h"
 #include "engine/cuda/items.h"
 #include "engine/optim/clip_kernels.h"
 
@@ -37,7 +37,7 @@ template <> template <class T> double ClipKernels<Cuda>::squares(const ClipItem<
   const Scratch<double> norm(3);
   norm_of(Items<ClipItem<T>>(items, count), INFINITY, norm.data());
   double root = 0;
-  Memory<Cuda>::to_host(&root, norm.data(), sizeof root);
+  backend(Device::cuda).copy_to_host(&root, norm.data(), sizeof root);
   return root * root;
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "engine/core/thread_scope.h"
 #include "engine/io/json.h"
 #include "engine/nn/linear.h"
 #include "engine/ops/attention/attention.h"

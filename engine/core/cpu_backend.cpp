@@ -1,0 +1,97 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/core/convert_kernels.h"
+#include "engine/core/device_backend.h"
+#include "engine/core/error.h"
+#include "engine/core/lap_clock.h"
+#include "engine/core/read_back.h"
+#include "engine/core/replay.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr size_t huge_page = size_t{2} << 20;
+
+class HostClock final : public LapClock {
+ public:
+  void mark() override { marks_.push_back(Clock::now()); }
+
+  std::vector<double> laps() override {
+    std::vector<double> seconds;
+    for (size_t i = 1; i < marks_.size(); ++i)
+      seconds.push_back(std::chrono::duration<double>(marks_[i] - marks_[i - 1]).count());
+    marks_.clear();
+    return seconds;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> marks_;
+};
+
+class CopiesOnHost final : public ReadBack {
+ public:
+  void start(std::span<const Tensor> tensors) override {
+    copies_.clear();
+    for (const Tensor& tensor : tensors) copies_.push_back(tensor.clone());
+  }
+  std::vector<Tensor> finish() override { return copies_; }
+
+ private:
+  std::vector<Tensor> copies_;
+};
+
+class CpuBackend final : public DeviceBackend {
+ public:
+  void make_ready() override {}
+
+  void* allocate(size_t bytes) override {
+    const size_t alignment = bytes >= huge_page ? huge_page : 64;
+    const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    void* block = std::aligned_alloc(alignment, rounded);
+    check(block != nullptr, "memory: no ", bytes, " bytes left on the cpu; try a smaller batch");
+    // Large blocks live long and are walked whole: huge pages save most of their TLB misses.
+    if (alignment == huge_page) madvise(block, rounded, MADV_HUGEPAGE);
+    return block;
+  }
+  void release(void* block, size_t) override { std::free(block); }
+  void zero(void* to, size_t bytes) override { std::memset(to, 0, bytes); }
+  void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy_to_host(void* host, const void* from, size_t bytes) override { std::memcpy(host, from, bytes); }
+  void copy_from_host(void* to, const void* host, size_t bytes) override { std::memcpy(to, host, bytes); }
+
+  void convert(int64_t n, DType from_type, const void* from, DType to_type, void* to) override {
+    with_type(from_type, [&]<class From>() {
+      with_type(to_type, [&]<class To>() {
+        const From* x = static_cast<const From*>(from);
+        To* y = static_cast<To*>(to);
+        for (int64_t i = 0; i < n; ++i) y[i] = converted<To>(x[i]);
+      });
+    });
+  }
+  void fill(int64_t n, double value, DType type, void* to) override {
+    with_type(type, [&]<class T>() { std::fill_n(static_cast<T*>(to), n, converted<T>(value)); });
+  }
+
+  std::unique_ptr<LapClock> make_lap_clock() override { return std::make_unique<HostClock>(); }
+  std::unique_ptr<ReadBack> make_read_back() override { return std::make_unique<CopiesOnHost>(); }
+  std::unique_ptr<Replay> record_replay(const std::function<void()>&) override {
+    fail("replay: the cpu replays no work; --no-graph leaves it out");
+  }
+  void allow_tf32(bool) override {}
+};
+
+}  // namespace
+
+DeviceBackend& cpu_backend() {
+  static CpuBackend& one = *new CpuBackend;  // tensors of static life may outlast any order of destruction
+  return one;
+}
+
+}  // namespace tessera
