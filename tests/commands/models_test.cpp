@@ -10,7 +10,7 @@ TEST_CASE("tessera models: parameters and multiply-accumulates of the papers' ta
   struct Size {
     int64_t parameters, macs;
   };
-  // reference/flops.py, 64 x 64 pixels, 200 classes
+  // Counted by the reference implementation, for 64 x 64 pixels and 200 classes.
   const std::map<std::string, Size> known{{"vit", {2756744, 189747648}},   {"t-vit", {2756852, 189747648}},
                                           {"m-vit", {2756744, 189747648}}, {"l-vit", {2756852, 189747648}},
                                           {"s-vit", {2906120, 199246272}}, {"sl-vit", {2906228, 199246272}}};
