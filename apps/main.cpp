@@ -4,7 +4,8 @@
 #include "apps/options/options.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("A deep-learning engine for vision transformers that learn from small datasets.", "tessera");
+  tessera::Command app("A deep-learning engine for vision transformers that learn from small datasets.",
+                       "tessera");
   for (const auto add : {
            tessera::add_train,
            tessera::add_ablate,

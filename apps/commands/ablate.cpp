@@ -28,14 +28,14 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
-  CLI::App* command = nullptr;
+  Command* command = nullptr;
   std::string recipe, dataset, data, out;
   std::vector<std::string> grid, assignments;
   int64_t seeds = 1, epochs = 0;
   bool json = false;
   Device device = Device::cpu;
 
-  bool given(const std::string& option) const { return command->get_option(option)->count() > 0; }
+  bool given(const std::string& option) const { return command->given(option); }
 };
 
 // The grid as a whole, as ablation.json holds it.
@@ -236,8 +236,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_ablate(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_ablate(Command& app) {
+  Command& command = add_command(
       app, "ablate", "A run for every choice of a grid and every seed, and their table.",
       {"tessera ablate --recipe R --data DIR --grid model.preset=vit,t-vit,m-vit,l-vit --seeds 3 --out "
        "table4",
@@ -261,7 +261,7 @@ void add_ablate(CLI::App& app) {
       ->type_name("KEY=V,V...")
       ->allow_extra_args(false);
   command.add_option("--seeds", options->seeds, "Runs of each choice, their seeds one apart")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}).description(""))
+      ->check(between(1, 1000))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--out", options->out, "The folder of all the runs and the table")

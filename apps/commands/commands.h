@@ -1,22 +1,22 @@
 #pragma once
 
-#include <CLI/App.hpp>
+#include "apps/options/command.h"
 
 namespace tessera {
 
 // Each adds its subcommand to the program: its options, its help, and what it does. One file each, of that
 // name.
-void add_train(CLI::App& app);
-void add_ablate(CLI::App& app);
-void add_report(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_predict(CLI::App& app);
-void add_sample(CLI::App& app);
-void add_models(CLI::App& app);
-void add_summary(CLI::App& app);
-void add_parity(CLI::App& app);
-void add_gradcheck(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_data(CLI::App& app);
+void add_train(Command& app);
+void add_ablate(Command& app);
+void add_report(Command& app);
+void add_eval(Command& app);
+void add_predict(Command& app);
+void add_sample(Command& app);
+void add_models(Command& app);
+void add_summary(Command& app);
+void add_parity(Command& app);
+void add_gradcheck(Command& app);
+void add_bench(Command& app);
+void add_data(Command& app);
 
 }  // namespace tessera

@@ -184,8 +184,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
-  CLI::App& command =
+void add_eval(Command& app) {
+  Command& command =
       add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
                   {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
                    "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR",
@@ -196,11 +196,11 @@ void add_eval(CLI::App& app) {
       ->type_name("NAME");
   command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
   command.add_option("--split", options->split, "validation or train")
-      ->check(CLI::IsMember({"validation", "train"}))
+      ->check(one_of({"validation", "train"}))
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--batch", options->batch, "Images a batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N");
   options->weights.add_to(command);

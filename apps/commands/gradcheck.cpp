@@ -123,8 +123,8 @@ ExitCode check_whole_model(const Options& options) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app) {
-  CLI::App& command =
+void add_gradcheck(Command& app) {
+  Command& command =
       add_command(app, "gradcheck", "Check the gradient of every operation, or of a whole model.",
                   {"tessera gradcheck", "tessera gradcheck softmax attention",
                    "tessera gradcheck --model sl-vit --entries 4"},
@@ -134,8 +134,8 @@ void add_gradcheck(CLI::App& app) {
                   "With --device: the gradients are those of that device; the differences are the CPU's.\n"
                   "Exit code 1 if one is not right.");
   const auto options = std::make_shared<Options>();
-  CLI::Option* ops = command.add_option("ops", options->ops, "Only these ops")->type_name("OP");
-  CLI::Option* model = options->model.add_to(command, "--model")->excludes(ops);
+  Option* ops = command.add_option("ops", options->ops, "Only these ops")->type_name("OP");
+  Option* model = options->model.add_to(command, "--model")->excludes(ops);
   const auto count = [&](const char* name, int64_t& value, const char* what) {
     command.add_option(name, value, what)->check(non_negative())->capture_default_str()->type_name("N");
   };

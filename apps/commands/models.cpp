@@ -65,8 +65,8 @@ ExitCode list_models(const Options& options) {
 
 }  // namespace
 
-void add_models(CLI::App& app) {
-  CLI::App& command =
+void add_models(Command& app) {
+  Command& command =
       add_command(app, "models", "List the presets with parameters, multiply-accumulates and memory.",
                   {"tessera models", "tessera models --image-size 64 --classes 200 --json"});
   const auto options = std::make_shared<Options>();

@@ -69,8 +69,8 @@ ExitCode run_parity(const Options& options) {
 
 }  // namespace
 
-void add_parity(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_parity(Command& app) {
+  Command& command = add_command(
       app, "parity", "Compare the engine with files of reference values.",
       {"tessera parity tests/fixtures/sl-vit.safetensors",
        "tessera parity tests/fixtures/*.safetensors --dtype f64 --tolerance 1e-8"},

@@ -189,8 +189,8 @@ ExitCode run(Options options) {
 
 }  // namespace
 
-void add_predict(CLI::App& app) {
-  CLI::App& command =
+void add_predict(Command& app) {
+  Command& command =
       add_command(app, "predict", "The likeliest classes of pictures, and where the model looks.",
                   {"tessera predict runs/cifar cat.jpg dog.png",
                    "tessera predict runs/cifar cat.jpg --overlay overlays --heads --rollout",
@@ -206,7 +206,7 @@ void add_predict(CLI::App& app) {
                   "JPEG, PNG or BMP files, folders of them, or patterns like '*.png'")
       ->type_name("IMAGE...");
   command.add_option("--top", options->top, "Classes a picture")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--csv", options->csv, "Write the classes of each picture into this file too")

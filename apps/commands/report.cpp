@@ -79,8 +79,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_report(Command& app) {
+  Command& command = add_command(
       app, "report", "A run as a page to look at; several runs side by side.",
       {"tessera report runs/cifar", "tessera report runs/vit runs/sl-vit --out compare.html"},
       "Of one run: curves, classes, confusion, the worst mistakes, config, into RUN/report.html (train "

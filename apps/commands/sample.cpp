@@ -73,8 +73,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_sample(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_sample(Command& app) {
+  Command& command = add_command(
       app, "sample", "Draw images with a diffusion model.",
       {"tessera sample runs/dit --out grid.png",
        "tessera sample runs/dit --classes cat,dog,7 --count 4 --guidance 3 --sampler ddpm --steps 250"
@@ -87,20 +87,20 @@ void add_sample(CLI::App& app) {
                   "Names or numbers with commas between; a row each. Otherwise the first ten")
       ->type_name("LIST");
   command.add_option("--count", options->count, "Images a class")
-      ->check(CLI::Range(int64_t{1}, largest_count).description(""))
+      ->check(between(1, largest_count))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--steps", options->steps, "Of the model's chain, evenly spaced; otherwise 50, or all")
-      ->check(CLI::Range(int64_t{2}, int64_t{1000000}).description(""))
+      ->check(between(2, 1000000))
       ->type_name("N");
   command
       .add_option("--guidance", options->guidance,
                   "Away from the image of no class: 1 not at all, more is clearer and less varied; otherwise"
                   " 1.5, or 1 for a model that knows no such image")
-      ->check(CLI::Range(0.0, 100.0).description(""))
+      ->check(between(0, 100))
       ->type_name("X");
   command.add_option("--sampler", options->sampler, "ddim, or ddpm, which draws noise in every step")
-      ->check(CLI::IsMember({"ddim", "ddpm"}))
+      ->check(one_of({"ddim", "ddpm"}))
       ->capture_default_str()
       ->type_name("NAME");
   add_seed(command, options->seed);

@@ -182,8 +182,8 @@ ExitCode summarise(const Options& options) {
 
 }  // namespace
 
-void add_summary(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_summary(Command& app) {
+  Command& command = add_command(
       app, "summary", "One model, layer by layer: output shape, parameters, multiply-accumulates, memory.",
       {"tessera summary sl-vit --image-size 32 --classes 10",
        "tessera summary runs/demo/best.safetensors --json",
@@ -191,10 +191,10 @@ void add_summary(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->model.add_to(command, "model")->required();
   command.add_option("--batch", options->batch, "Images that go through at once, for the memory")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N");
-  CLI::Option* weights = command.add_option(
+  Option* weights = command.add_option(
       "--weights", options->weights,
       "Weights, timm's say, to be held against the model; whatever does not fit is listed");
   weights->type_name("FILE");

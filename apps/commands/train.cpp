@@ -160,8 +160,8 @@ ExitCode resume(const TrainOptions& options) {
 
 }  // namespace
 
-void add_train(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_train(Command& app) {
+  Command& command = add_command(
       app, "train", "Train a model, or go on with a run.",
       {"tessera train --recipe demo", "tessera train --recipe sl-vit-tiny-imagenet --data tiny-imagenet-200",
        "tessera train --recipe sl-vit-cifar10-quick --data DIR --out runs/cifar",
@@ -178,8 +178,8 @@ void add_train(CLI::App& app) {
   }
   recipes +=
       "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
-  command.footer(
-      command.get_footer() + "\n" + recipes +
+  command.add_to_footer(
+      "\n" + recipes +
       "\n\nlvvit-s and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
       "by\n"
       "  --set data.token_labels=DIR"

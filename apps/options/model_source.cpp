@@ -30,8 +30,8 @@ Json config_in_checkpoint(const std::string& path) {
 
 }  // namespace
 
-CLI::Option* ModelSource::add_to(CLI::App& command, const std::string& option) {
-  CLI::Option* model =
+Option* ModelSource::add_to(Command& command, const std::string& option) {
+  Option* model =
       command.add_option(option, model_, "A preset, a config (.json) or a checkpoint (.safetensors)");
   model->type_name("MODEL");
   if (!model_.empty()) model->capture_default_str();
@@ -46,7 +46,7 @@ CLI::Option* ModelSource::add_to(CLI::App& command, const std::string& option) {
 Json ModelSource::config() const {
   const bool is_config = model_.ends_with(".json"), is_checkpoint = model_.ends_with(".safetensors");
   if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
-  for (const CLI::Option* option : {image_size_given_, classes_given_})
+  for (const Option* option : {image_size_given_, classes_given_})
     check(option->count() == 0, model_, " says itself what ", option->get_name(), " would; leave it out");
   return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 
+#include "apps/options/command.h"
 #include "engine/io/json.h"
 
 namespace tessera {
@@ -18,7 +18,7 @@ class ModelSource {
 
   // Adds MODEL as `option` ("--model", or "model" for a positional), --image-size and --classes; what this
   // was made with are the defaults. Returns the option of MODEL.
-  CLI::Option* add_to(CLI::App& command, const std::string& option);
+  Option* add_to(Command& command, const std::string& option);
 
   const std::string& name() const { return model_; }
   // The model's config. Fails for a name that is not known, and for a size given beside a file that holds it.
@@ -29,8 +29,8 @@ class ModelSource {
  private:
   std::string model_;
   int64_t image_size_ = 32, classes_ = 10;
-  CLI::Option* image_size_given_ = nullptr;
-  CLI::Option* classes_given_ = nullptr;
+  Option* image_size_given_ = nullptr;
+  Option* classes_given_ = nullptr;
 };
 
 }  // namespace tessera

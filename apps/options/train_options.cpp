@@ -73,7 +73,7 @@ void check_dataset_is_named(const TrainConfig& config) {
         ") or --recipe NAME (demo, or one of --list-recipes)");
 }
 
-void add_config_options(CLI::App& command, TrainOptions& o) {
+void add_config_options(Command& command, TrainOptions& o) {
   o.command = &command;
   command.add_option("--recipe", o.recipe, "A built-in recipe or a JSON file, a run's config.json say")
       ->type_name("NAME|FILE");
@@ -93,7 +93,7 @@ void add_config_options(CLI::App& command, TrainOptions& o) {
       ->type_name("N");
 }
 
-void add_computing_options(CLI::App& command, Computing& computing) {
+void add_computing_options(Command& command, Computing& computing) {
   add_device(command, computing.device);
   add_precision(command, computing.precision);
   command.add_flag("!--no-graph", computing.graph,
@@ -101,7 +101,7 @@ void add_computing_options(CLI::App& command, Computing& computing) {
   add_threads(command);
 }
 
-void add_train_options(CLI::App& command, TrainOptions& o) {
+void add_train_options(Command& command, TrainOptions& o) {
   add_config_options(command, o);
   command.add_flag("--list-recipes", o.list_recipes, "Name the built-in recipes, by the papers' tables");
   command.add_flag("--print-config", o.print_config,
@@ -118,7 +118,7 @@ void add_train_options(CLI::App& command, TrainOptions& o) {
       ->expected(0, 1)
       ->type_name("[RUN]");
   command
-      .add_option_function<std::string>(
+      .add_option(
           "--stop-after", [&o](const std::string& text) { o.stop = parse_stop(text); },
           "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
       ->type_name("N");

@@ -10,7 +10,7 @@ namespace tessera {
 
 // The command line of tessera train, and of what measures a run.
 struct TrainOptions {
-  CLI::App* command = nullptr;
+  Command* command = nullptr;
   std::string recipe, dataset, data, model, init, out, resume;
   bool resize_positions = false, fresh_head = false;
   std::vector<std::string> assignments;
@@ -22,19 +22,15 @@ struct TrainOptions {
   bool find_lr = false, json = false;
   Computing computing;
 
-  // Not where the command has no such option.
-  bool given(const std::string& option) const {
-    const CLI::Option* const one = command->get_option_no_throw(option);
-    return one != nullptr && one->count() > 0;
-  }
+  bool given(const std::string& option) const { return command->given(option); }
 };
 
 // Declares them on `command`; both must live until it has run. The first: what the config of a run is made
 // of. The second: what computes it.
-void add_config_options(CLI::App& command, TrainOptions& options);
-void add_computing_options(CLI::App& command, Computing& computing);
+void add_config_options(Command& command, TrainOptions& options);
+void add_computing_options(Command& command, Computing& computing);
 // All of them.
-void add_train_options(CLI::App& command, TrainOptions& options);
+void add_train_options(Command& command, TrainOptions& options);
 
 // The config of a new run: the recipe's, if there is one, with what the other options change.
 TrainConfig train_config_of(const TrainOptions& options);

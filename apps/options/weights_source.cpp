@@ -9,11 +9,11 @@
 
 namespace tessera {
 
-void WeightsSource::add_to(CLI::App& command) {
-  CLI::Option* weights =
+void WeightsSource::add_to(Command& command) {
+  Option* weights =
       command.add_option("--weights", file_, "Weights without a run, as timm saves them (.safetensors)");
   weights->type_name("FILE");
-  CLI::Option* model = model_.add_to(command, "--model");
+  Option* model = model_.add_to(command, "--model");
   weights->needs(model);
   command.add_flag("--resize-positions", resize_positions_,
                    "Carry their position embeddings to the model's image size");

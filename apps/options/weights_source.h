@@ -1,9 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/options/command.h"
 #include "apps/options/model_source.h"
 #include "apps/training/checkpoint.h"
 
@@ -16,7 +16,7 @@ class WeightsSource {
   // Adds --weights FILE, and what goes with it: --model, --image-size, --classes, --resize-positions,
   // --names,
   // --mean and --deviation.
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 
   bool given() const { return !file_.empty(); }
   // As if it had been read from a checkpoint whose data set is not known (data.source.name is empty). Fails

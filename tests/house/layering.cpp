@@ -113,9 +113,8 @@ std::optional<std::string> objection(const std::string& file, const Include& inc
     if (lean && starts_with_any(include.path, {"fmt/", "CLI/", "stb", "zlib.h", "jpeglib.h", "turbojpeg.h",
                                                "matio.h", "archive", "curl/", "doctest/", "benchmark/"}))
       return "engine and models need OpenBLAS, oneTBB and nlohmann/json alone";
-    if ((from == "apps/training" || from == "apps/reporting" || from == "data") &&
-        include.path.starts_with("CLI/"))
-      return "command lines are for apps/options and apps/commands";
+    if (include.path.starts_with("CLI/") && file != "apps/options/command.cpp")
+      return "CLI11 takes seconds to compile: apps/options/command.h has what a command needs";
     return std::nullopt;
   }
   if (to == from || layers.at(from).contains(to)) return std::nullopt;

@@ -76,8 +76,8 @@ int64_t peak_memory_bytes(Device device) {
   return device == Device::cpu ? peak_memory_bytes() : static_cast<int64_t>(memory_stats(device).peak);
 }
 
-CLI::Option* ModelBench::add_to(CLI::App& command, const std::vector<DType>& dtypes) {
-  CLI::Option* model = source.add_to(command, "--model");
+Option* ModelBench::add_to(Command& command, const std::vector<DType>& dtypes) {
+  Option* model = source.add_to(command, "--model");
   const auto count = [&](const char* name, int64_t& value, const char* what) {
     command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(positive());
   };
@@ -177,8 +177,8 @@ Measured measure(const ModelBench& bench, const std::function<void()>& step) {
   return measured;
 }
 
-void add_bench_gemm(CLI::App& bench) {
-  CLI::App& command = add_command(
+void add_bench_gemm(Command& bench) {
+  Command& command = add_command(
       bench, "gemm", "The machine's matrix product at its best: the peak that others are held to.",
       {"tessera bench gemm --threads 1"});
   const auto json = std::make_shared<bool>(false);
@@ -187,12 +187,12 @@ void add_bench_gemm(CLI::App& bench) {
   on_run(command, [json] { return bench_gemm(*json); });
 }
 
-void add_bench(CLI::App& app) {
-  CLI::App& command = add_command(
+void add_bench(Command& app) {
+  Command& command = add_command(
       app, "bench", "Measure training, inference and data loading against the machine's GEMM peak.",
       {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --profile",
        "tessera bench loader --dataset shapes"});
-  command.require_subcommand(1);
+  command.require_subcommand();
   add_bench_train(command);
   add_bench_infer(command);
   add_bench_loader(command);

@@ -2,13 +2,13 @@
 
 // What the parts of `tessera bench` share.
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "apps/options/command.h"
 #include "apps/options/model_source.h"
 #include "engine/core/dtype.h"
 #include "engine/core/tensor.h"
@@ -16,11 +16,11 @@
 
 namespace tessera {
 
-void add_bench_train(CLI::App& bench);
-void add_bench_infer(CLI::App& bench);
-void add_bench_loader(CLI::App& bench);
-void add_bench_run(CLI::App& bench);
-void add_bench_gemm(CLI::App& bench);
+void add_bench_train(Command& bench);
+void add_bench_infer(Command& bench);
+void add_bench_loader(Command& bench);
+void add_bench_run(Command& bench);
+void add_bench_gemm(Command& bench);
 
 class Stopwatch {
  public:
@@ -51,7 +51,7 @@ struct ModelBench {
   bool json = false;
   bool graph = true;  // on a GPU
 
-  CLI::Option* add_to(CLI::App& command, const std::vector<DType>& dtypes);  // returns --model
+  Option* add_to(Command& command, const std::vector<DType>& dtypes);  // returns --model
   Model build_model(const Json& config) const;
   Tensor images(const Model& model) const;  // [B, C, H, W], standard normal
   Tensor labels(const Model& model) const;  // [B], a segmenter's [B, H, W]; any class

@@ -52,8 +52,8 @@ ExitCode bench_infer(const ModelBench& bench) {
 
 }  // namespace
 
-void add_bench_infer(CLI::App& bench) {
-  CLI::App& command =
+void add_bench_infer(Command& bench) {
+  Command& command =
       add_command(bench, "infer", "A forward pass in evaluation: images a second, share of the GEMM peak.",
                   {"tessera bench infer --model sl-vit --batch 256 --json"});
   const auto options = std::make_shared<ModelBench>();

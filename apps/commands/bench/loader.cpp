@@ -99,8 +99,8 @@ ExitCode bench_loader(const Options& options) {
 
 }  // namespace
 
-void add_bench_loader(CLI::App& bench) {
-  CLI::App& command = add_command(
+void add_bench_loader(Command& bench) {
+  Command& command = add_command(
       bench, "loader", "Decode, augment and pack batches, with no model to feed.",
       {"tessera bench loader --dataset shapes",
        "tessera bench loader --dataset cifar10 --data cifar-10-batches-bin --threads 1",

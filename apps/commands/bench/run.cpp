@@ -67,8 +67,8 @@ ExitCode bench_run(const Options& options) {
 
 }  // namespace
 
-void add_bench_run(CLI::App& bench) {
-  CLI::App& command = add_command(
+void add_bench_run(Command& bench) {
+  Command& command = add_command(
       bench, "run", "Steps as tessera train takes them, end to end: data, augmentation, model, optimizer.",
       {"tessera bench run --recipe demo",
        "tessera bench run --recipe sl-vit-cifar10 --data cifar-10-batches-bin --seconds 60",

@@ -219,8 +219,8 @@ ExitCode bench_train(Options options) {
 
 }  // namespace
 
-void add_bench_train(CLI::App& bench) {
-  CLI::App& command = add_command(
+void add_bench_train(Command& bench) {
+  Command& command = add_command(
       bench, "train", "Training steps on random images: rate, share of the GEMM peak, memory.",
       {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --json",
        "tessera bench train --model vit --threads 1 --profile",
@@ -228,8 +228,8 @@ void add_bench_train(CLI::App& bench) {
       "A step is that of tessera train: forward, backward and AdamW. It counts 6 operations for each\n"
       "multiply-accumulate of a forward pass; the GEMM peak is measured in the same run and threads.");
   const auto options = std::make_shared<Options>();
-  CLI::Option* model = options->add_to(command, {DType::f32, DType::f64});
-  CLI::Option* presets =
+  Option* model = options->add_to(command, {DType::f32, DType::f64});
+  Option* presets =
       command.add_option("--presets", options->presets, "These presets, a row each")->delimiter(',');
   presets->type_name("NAME,...")->excludes(model);
   command.add_flag("--all", options->all, "Every preset, a row each")->excludes(model)->excludes(presets);

@@ -125,8 +125,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_check(CLI::App& data) {
-  CLI::App& command = add_command(
+void add_check(Command& data) {
+  Command& command = add_command(
       data, "check", "Look at every picture of a data set for what is wrong.",
       {"tessera data check tiny-imagenet tiny-imagenet-200", "tessera data check folder photos --json"},
       "Layout; counts and checksums against what was published; pictures that cannot be decoded or have the "

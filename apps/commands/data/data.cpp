@@ -82,8 +82,8 @@ ExitCode show_info(const Options& options) {
   return ExitCode::done;
 }
 
-void add_info(CLI::App& data) {
-  CLI::App& command =
+void add_info(Command& data) {
+  Command& command =
       add_command(data, "info", "What a data set holds: splits, classes and their counts, image size.",
                   {"tessera data info shapes", "tessera data info cifar10 cifar-10-batches-bin",
                    "tessera data info folder photos --image-size 64 --json"});
@@ -98,20 +98,20 @@ void add_info(CLI::App& data) {
 
 }  // namespace
 
-void add_source(CLI::App& command, DataSource& source) {
+void add_source(Command& command, DataSource& source) {
   std::string known;
   for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
   command.add_option("name", source.name, known)->required()->type_name("NAME");
-  CLI::Option* dir = command.add_option("dir", source.folder,
-                                        "The folder that the data set's archive unpacks, or its parent");
+  Option* dir = command.add_option("dir", source.folder,
+                                   "The folder that the data set's archive unpacks, or its parent");
   dir->type_name("DIR");
   command.add_option("--data", source.folder, "The same as DIR")->type_name("DIR")->excludes(dir);
   command.add_flag("--coarse-labels", source.coarse_labels, "cifar100: the 20 superclasses");
 }
 
-void add_data(CLI::App& app) {
-  CLI::App& command = add_command(app, "data", "Fetch data sets, check them, look at them.", {});
-  command.require_subcommand(1);
+void add_data(Command& app) {
+  Command& command = add_command(app, "data", "Fetch data sets, check them, look at them.", {});
+  command.require_subcommand();
   add_info(command);
   add_fetch(command);
   add_check(command);

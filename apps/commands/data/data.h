@@ -2,8 +2,8 @@
 
 // What the subcommands of `tessera data` share.
 
-#include <CLI/App.hpp>
 #include <string>
+#include "apps/options/command.h"
 
 #include "data/dataset.h"
 
@@ -22,11 +22,11 @@ struct DataSource {
 };
 
 // NAME, DIR (or --data DIR) and --coarse-labels.
-void add_source(CLI::App& command, DataSource& source);
+void add_source(Command& command, DataSource& source);
 
 // The subcommands of `tessera data`, a file each: data_fetch.cpp, data_check.cpp, data_show.cpp.
-void add_fetch(CLI::App& data);
-void add_check(CLI::App& data);
-void add_show(CLI::App& data);
+void add_fetch(Command& data);
+void add_check(Command& data);
+void add_show(Command& data);
 
 }  // namespace tessera

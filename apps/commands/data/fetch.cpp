@@ -50,8 +50,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_fetch(CLI::App& data) {
-  CLI::App& command = add_command(
+void add_fetch(Command& data) {
+  Command& command = add_command(
       data, "fetch", "Download a data set, verify and unpack it.",
       {"tessera data fetch cifar10 data",
        "tessera data fetch mnist data/mnist --url http://mirror.local/mnist"},

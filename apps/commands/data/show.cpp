@@ -139,8 +139,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_show(CLI::App& data) {
-  CLI::App& command = add_command(
+void add_show(Command& data) {
+  Command& command = add_command(
       data, "show", "A sheet of pictures as they are stored and as training sees them.",
       {"tessera data show shapes --out sheet.png",
        "tessera data show tiny-imagenet tiny-imagenet-200 --recipe sl-vit-tiny-imagenet-quick --out "
@@ -157,10 +157,10 @@ void add_show(CLI::App& data) {
   command.add_option("--set", options->assignments, "Changes a key of the recipe: augment.flip=false")
       ->type_name("KEY=VALUE");
   command.add_option("--pictures", options->pictures, "Rows; default: 6")
-      ->check(CLI::Range(1, 100))
+      ->check(between(1, 100))
       ->type_name("N");
   command.add_option("--versions", options->versions, "Augmented versions of each; default: 8")
-      ->check(CLI::Range(1, 100))
+      ->check(between(1, 100))
       ->type_name("N");
   command.add_option("--image-size", options->image_size, "Pixels a side; default: the data set's own")
       ->check(positive())

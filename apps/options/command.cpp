@@ -1,0 +1,226 @@
+#include "apps/options/command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+// The innermost subcommand that the arguments name.
+const CLI::App& chosen(const CLI::App& app) {
+  const auto given = app.get_subcommands();
+  return given.empty() ? app : chosen(*given.front());
+}
+
+// "bench train"; empty for the program itself.
+std::string command_path(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return {};
+  const std::string outer = command_path(*command.get_parent());
+  return outer.empty() ? command.get_name() : outer + " " + command.get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(inner->get_name());
+  return names;
+}
+
+// What is wrong with the first argument that `command` does not know.
+std::string unknown_argument(const CLI::App& command, const std::string& argument) {
+  if (argument.starts_with("-")) {
+    const std::string name = argument.substr(0, argument.find('='));
+    return "unknown option " + name + did_you_mean(name, option_names(command));
+  }
+  const std::vector<std::string> inner = subcommand_names(command);
+  if (inner.empty()) return "unexpected argument '" + argument + "'";
+  return "unknown subcommand '" + argument + "'" + did_you_mean(argument, inner);
+}
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = chosen(app);
+  const std::vector<std::string> unknown = command.remaining();
+  const std::string what =
+      unknown.empty() ? std::string(error.what()) : unknown_argument(command, unknown.front());
+  const std::string path = command_path(command);
+  return (path.empty() ? what : path + ": " + what) + "; see tessera " + (path.empty() ? path : path + " ") +
+         "--help";
+}
+
+int complain(const std::string& message) {
+  fmt::print(stderr, "tessera: {}\n", message);
+  return static_cast<int>(ExitCode::bad_usage);
+}
+
+void describe(CLI::App& app) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tessera " TESSERA_VERSION);
+  app.footer(
+      "tessera SUBCOMMAND --help tells more, with examples.\n"
+      "Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
+}
+
+// Runs the chosen subcommand and returns the exit code.
+int run_chosen(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return static_cast<int>(ExitCode::done);
+  } catch (const ExitCode code) {
+    return static_cast<int>(code);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    if (argc <= 1) {
+      fmt::print(stderr, "{}", app.help());
+      return static_cast<int>(ExitCode::bad_usage);
+    }
+    return complain(explain(app, error));
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory");
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
+}  // namespace
+
+// ---- Options ----
+
+Option* Option::required() {
+  option_.required();
+  return this;
+}
+Option* Option::type_name(const std::string& name) {
+  option_.type_name(name);
+  return this;
+}
+Option* Option::check(const Validator& validator) {
+  option_.check(CLI::Validator([validator](const std::string& value) { return validator(value); }, ""));
+  return this;
+}
+Option* Option::capture_default_str() {
+  option_.capture_default_str();
+  return this;
+}
+Option* Option::delimiter(char separator) {
+  option_.delimiter(separator);
+  return this;
+}
+Option* Option::expected(int values) {
+  option_.expected(values);
+  return this;
+}
+Option* Option::expected(int least, int most) {
+  option_.expected(least, most);
+  return this;
+}
+Option* Option::allow_extra_args(bool allowed) {
+  option_.allow_extra_args(allowed);
+  return this;
+}
+Option* Option::needs(Option* other) {
+  option_.needs(&other->option_);
+  return this;
+}
+Option* Option::excludes(Option* other) {
+  option_.excludes(&other->option_);
+  return this;
+}
+
+int64_t Option::count() const { return static_cast<int64_t>(option_.count()); }
+std::string Option::get_name() const { return option_.get_name(); }
+
+// ---- Commands ----
+
+Command::Command(const std::string& description, const std::string& name)
+    : app_(std::make_shared<CLI::App>(description, name)) {}
+
+Command& Command::add_subcommand(const std::string& name, const std::string& description) {
+  CLI::App* const added = app_->add_subcommand(name, description);
+  return *subcommands_.emplace_back(new Command(app_->get_subcommand_ptr(added)));
+}
+
+template <OptionValue T>
+Option* Command::add_option(const std::string& name, T& value, const std::string& description) {
+  return keep(*app_->add_option(name, value, description));
+}
+template Option* Command::add_option(const std::string&, std::string&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* Command::add_option(const std::string&, int&, const std::string&);
+template Option* Command::add_option(const std::string&, int64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, uint64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, double&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<float>&, const std::string&);
+
+Option* Command::add_option(const std::string& name, std::function<void(const std::string&)> take,
+                            const std::string& description) {
+  return keep(*app_->add_option_function<std::string>(name, take, description));
+}
+
+Option* Command::add_option(const std::string& name, std::function<void(int)> take,
+                            const std::string& description) {
+  return keep(*app_->add_option_function<int>(name, take, description));
+}
+
+Option* Command::add_flag(const std::string& name, bool& value, const std::string& description) {
+  return keep(*app_->add_flag(name, value, description));
+}
+
+Option* Command::get_option(const std::string& name) { return keep(*app_->get_option(name)); }
+
+bool Command::given(const std::string& name) const {
+  const CLI::Option* const option = app_->get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
+
+void Command::add_to_footer(const std::string& text) { app_->footer(app_->get_footer() + text); }
+
+void Command::require_subcommand() { app_->require_subcommand(1); }
+
+Command& add_command(Command& app, const std::string& name, const std::string& description,
+                     const std::vector<std::string>& examples, const std::string& more) {
+  Command& command = app.add_subcommand(name, description);
+  std::string footer = more.empty() ? "" : more + "\n\n";
+  footer += examples.empty() ? "" : "Examples:";
+  for (const std::string& example : examples) footer += "\n  " + example;
+  command.app_->footer(footer);
+  command.app_->get_formatter()->column_width(34);
+  return command;
+}
+
+void on_run(Command& command, std::function<ExitCode()> run) {
+  command.app_->callback([run = std::move(run)] {
+    if (const ExitCode code = run(); code != ExitCode::done) throw ExitCode{code};
+  });
+}
+
+int run_program(Command& program, int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches the allowed size is an error like a full disk
+  CLI::App& app = *program.app_;
+  describe(app);
+  const int code = run_chosen(app, argc, argv);
+  // A full disk shows here at the latest; what was printed must not be lost without a word.
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code
+                                                              : complain("standard output cannot be written");
+}
+
+}  // namespace tessera
