@@ -94,7 +94,7 @@ JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device
   JudgedPass pass;
   pass.evaluation = *evaluate(
       model, *loader,
-      {.micro_batch = config.micro_batch, .device = device, .go_on = {}, .judgements = &pass.judgements});
+      {.micro_batch = validation_micro_batch(config, device), .device = device, .go_on = {}, .judgements = &pass.judgements});
   return pass;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/training/augment_config.h"
+#include "apps/training/former_config.h"
 #include "data/registry.h"
 #include "models/presets.h"
 
@@ -10,6 +11,7 @@ namespace tessera {
 
 namespace {
 
+constexpr const char* automatic = "auto";  // a micro_batch that suits the device
 const Range share = Range::between(0, 1);
 const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
 
@@ -187,7 +189,12 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
     fail(where, ": augment.mixup and augment.cutmix mix pictures of two classes, which a ",
          task == Task::diffuse ? "diffusion model" : "segmenter", " cannot learn from");
   c.batch = f.get("batch", c.batch, at_least_1);
-  c.micro_batch = f.get("micro_batch", c.micro_batch, at_least_0);
+  if (const Json* micro = f.find("micro_batch"); micro && *micro != Json(automatic)) {
+    if (micro->is_string()) f.fail_at("micro_batch", "is ", micro->dump(), ", wanted a number or \"auto\"");
+    c.micro_batch = f.get<int64_t>("micro_batch", at_least_0);
+  }
+  c.batch_norm = static_cast<BatchNormStatistics>(f.choice("batch_norm", {"batch", "micro_batch"}, "batch") ==
+                                                  "micro_batch");
   c.epochs = f.get("epochs", c.epochs, at_least_1);
   c.steps = f.get("steps", c.steps, at_least_0);
   c.passes = f.get("passes", c.passes, at_least_1);
@@ -207,6 +214,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.tensorboard = f.get("tensorboard", c.tensorboard);
   c.seed = f.get("seed", c.seed, at_least_0);
   f.done();
+  keep_former_meaning(document, c);
   check_schedule(c, where);
   return c;
 }
@@ -221,7 +229,8 @@ Json to_json(const TrainConfig& c) {
           {"data", to_json(c.data)},
           {"augment", to_json(c.augment)},
           {"batch", c.batch},
-          {"micro_batch", c.micro_batch},
+          {"micro_batch", c.micro_batch ? Json(*c.micro_batch) : Json(automatic)},
+          {"batch_norm", c.batch_norm == BatchNormStatistics::batch ? "batch" : "micro_batch"},
           {"epochs", c.epochs},
           {"steps", c.steps},
           {"passes", c.passes},

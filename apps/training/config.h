@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/training/batch_norm.h"
 #include "apps/training/task.h"
 #include "data/augment/options.h"
 #include "data/dataset.h"
@@ -71,7 +73,13 @@ struct TrainConfig {
   DataConfig data;
   AugmentOptions augment;
   int64_t batch = 128;
-  int64_t micro_batch = 64;  // images that go forward and backward at once; 0: the whole batch
+  // Images that go forward and backward at once, on any device and in any precision; the gradients of the
+  // parts add up to the whole batch's. 0: the whole batch. Not given ("auto"): what suits the device, see
+  // StepOptions. (A segmenter's loss is the mean of each part's mean over the pixels that have a class.)
+  std::optional<int64_t> micro_batch;
+  // "batch" takes the whole batch in one pass, and refuses a smaller micro_batch; "micro_batch" moves the
+  // running statistics by each part in turn. For models with batch norms.
+  BatchNormStatistics batch_norm = BatchNormStatistics::batch;
   int64_t epochs = 100;
   int64_t steps = 0;   // end, and reach the schedule's end, after so many; 0: all epochs
   int64_t passes = 1;  // over the training images in one epoch
@@ -94,9 +102,10 @@ struct TrainConfig {
 };
 
 // Fails for an unknown key with the nearest known one, and for a value of the wrong type or out of range;
-// messages begin with `where`. Whatever is left out has its default, which for a diffusion model means
-// neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw, and for a
-// segmenter no smoothing.
+// messages begin with `where`. A run's config.json from before the key "batch_norm" means what it did then:
+// the whole batch for models with batch norms. Whatever is left out has its default, which for a diffusion
+// model means neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw, and
+// for a segmenter no smoothing.
 TrainConfig read_train_config(const Json& document, const std::string& where);
 
 // The whole config, which read_train_config reads back.

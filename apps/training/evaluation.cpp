@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/training/step_batch.h"
 #include "engine/core/error.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/shape.h"
@@ -163,11 +164,9 @@ std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const Eva
   while (!options.go_on || options.go_on(result.images)) {
     const Batch* batch = loader.next();
     if (!batch) return result;
-    const int64_t images = batch->images.dim(0),
-                  step =
-                      options.micro_batch > 0 && options.device == Device::cpu ? options.micro_batch : images;
-    for (int64_t first = 0; first < images; first += step) {
-      const int64_t count = std::min(step, images - first);
+    const int64_t usual = options.device == Device::cpu ? 32 : 0;
+    for (const auto [index, first, count] :
+         cut_batch(batch->images.dim(0), options.micro_batch.value_or(usual))) {
       Tensor targets = targets_of(*batch, result.task).rows(first, count);
       if (result.task == Task::classify) targets = targets.to(Device::cpu);
       const Tensor pictures = batch->images.rows(first, count).to(options.device).to(type);

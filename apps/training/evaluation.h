@@ -66,7 +66,8 @@ struct JudgedPass {
 };
 
 struct EvaluateOptions {
-  int64_t micro_batch = 32;  // images that go forward at once; 0: the whole batch
+  // Images that go forward at once; 0: a batch of the loader. Not given: 32 on a CPU, a batch on a GPU.
+  std::optional<int64_t> micro_batch = std::nullopt;
   Device device = Device::cpu;
   // Asked before each batch, with the images done so far; false ends the evaluation.
   std::function<bool(int64_t)> go_on;

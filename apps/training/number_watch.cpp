@@ -64,7 +64,7 @@ NumberWatch::NumberWatch(const Parameters& parameters)
       observer_([this](const ForwardEvent& event) { look_forward(event); },
                 [this](const BackwardEvent& event) { look_backward(event); }) {}
 
-void NumberWatch::follow(const Tape& tape, const Tensor& loss) {
+void NumberWatch::watch_backward(const Tape& tape, const Tensor& loss) {
   tape_ = &tape;
   tape_number_ = loss.place().tape;
   step_ = tape.steps().size();

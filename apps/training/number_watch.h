@@ -23,8 +23,9 @@ class NumberWatch {
  public:
   explicit NumberWatch(const Parameters& parameters);
 
-  // Before this tape's backward: its gradients are looked at, and those of the parameters.
-  void follow(const Tape& tape, const Tensor& loss);
+  // Looks at the gradients of this tape's backward pass too, and at those of the parameters; called before
+  // it.
+  void watch_backward(const Tape& tape, const Tensor& loss);
 
   // "softmax in blocks.0.attn gave [8, 2, 17, 17]: 3 of its ...", or for a gradient "the backward of ...".
   const std::optional<std::string>& found() const { return found_; }

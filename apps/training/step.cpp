@@ -1,58 +1,48 @@
 #include "apps/training/step.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
-#include "apps/training/device_step.h"
-#include "apps/training/number_watch.h"
 #include "engine/autograd/tape.h"
+#include "engine/core/error.h"
 #include "engine/core/replay.h"
 #include "engine/ops/correct.h"
+#include "engine/ops/elementwise.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/clip.h"
 #include "engine/optim/sgd.h"
-#include "models/parts/token_labels.h"
 
 namespace tessera {
 
 namespace {
 
-// Whether the model has batch norms, whose statistics are of the images that go through together.
-bool norms_by_batch(const Parameters& parameters) {
-  return std::any_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.statistic; });
+// The size of micro-batches where the options leave it open.
+int64_t usual_micro_batch(const Model& model, const StepOptions& options, Device device) {
+  const bool whole = has_batch_norm(model) && options.batch_norm == BatchNormStatistics::batch;
+  return whole || device != Device::cpu ? 0 : cpu_micro_batch;
 }
 
-std::string text_of(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.3g}", x); }  // no "-nan"
-
-std::string largest_gradient(const Parameters& parameters) {
-  std::string name;
-  double largest = -1;
-  for (const Parameter& p : parameters) {
-    if (!p.trainable || !p.value.grad().defined()) continue;
-    const double norm = gradient_norm({p.value});
-    if (norm > largest) name = p.name;
-    largest = std::max(norm, largest);
-  }
-  return fmt::format("the largest gradient is that of {}, of norm {}", name, text_of(largest));
+DType computes_in(const Model& model, Precision precision) {
+  return precision == Precision::bf16 ? DType::bf16 : trainable(model.parameters).front().second.dtype();
 }
 
-// Images first .. first + count - 1 and their targets, as Model::training_loss takes them.
-TensorMap rows_of(const Model& model, const StepBatch& batch, int64_t first, int64_t count) {
-  TensorMap inputs{{"input", batch.images.rows(first, count)}, {"target", batch.targets.rows(first, count)}};
-  if (batch.token_maps.defined()) {
-    const auto [images, patches] =
-        model.token_targets(batch.token_maps.rows(first, count), batch.token_views.rows(first, count));
-    const auto alike = [&](const Tensor& x) { return x.to(batch.images.dtype()).to(batch.images.device()); };
-    inputs["target"] = alike(images);
-    inputs["aux_target"] = alike(patches);
-  }
-  if (batch.other_labels.defined()) {
-    inputs["target_b"] = batch.other_labels.rows(first, count);
-    inputs["lam"] = Tensor::from({batch.lam}, {}, DType::f64);
-  }
-  return inputs;
+MixedWeights pair_weights(const Model& wide, const Model& narrow) {
+  std::vector<std::pair<Tensor, Tensor>> pairs;
+  for (const Parameter& p : wide.parameters)
+    if (p.trainable) pairs.emplace_back(p.value, *narrow.parameters.find(p.name));
+  return MixedWeights(std::move(pairs));
+}
+
+// A bf16 copy moves running statistics of its own; the model itself moves its own, of which copies are kept.
+Statistics pair_statistics(const Model& model, const std::optional<Model>& narrow) {
+  std::vector<Statistics::Pair> pairs;
+  for (const Parameter& p : model.parameters)
+    if (p.statistic)
+      pairs.push_back(
+          {p.value, narrow ? *narrow->parameters.find(p.name) : p.value.clone(), narrow.has_value()});
+  return Statistics(std::move(pairs));
 }
 
 }  // namespace
@@ -64,139 +54,198 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const P
   return std::make_unique<AdamW>(groups, AdamW::Options{config.beta1, config.beta2, config.eps});
 }
 
+void check_step_options(const Model& model, const StepOptions& options, int64_t batch) {
+  const int64_t micro = options.micro_batch.value_or(0);
+  check(micro >= 0, "train: micro_batch is ", micro, ", wanted 0 (the whole batch) or more");
+  const bool by_batch = options.batch_norm == BatchNormStatistics::batch, normed = has_batch_norm(model);
+  check(by_batch || normed,
+        "train: batch_norm is \"micro_batch\", but the model has no batch norm; leave the key out");
+  check(!by_batch || !normed || micro == 0 || micro >= batch, "train: batch_norm is \"batch\": the model's ",
+        "batch norms take the statistics of all ", batch, " images, which cannot go through in parts of ",
+        micro, " (micro_batch); give micro_batch=0 to send the whole batch through at once, or ",
+        "batch_norm=micro_batch to take the statistics of each part");
+  const Device device = model.parameters.begin()->value.device();
+  check(options.precision != Precision::tf32 || device != Device::cpu,
+        "train: precision tf32 is of a GPU's products; on the CPU take f32 or bf16");
+}
+
 TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options)
-    : model_(model), optimizer_(optimizer), options_(options) {
-  const Device device = optimizer.parameters().front().device();
+    : model_(model),
+      optimizer_(optimizer),
+      options_(options),
+      device_(optimizer.parameters().front().device()),
+      inputs_(model, device_, computes_in(model, options.precision), options.shares),
+      micro_batch_(options.micro_batch.value_or(usual_micro_batch(model, options, device_))),
+      norm_(Tensor::zeros({3}, DType::f64, device_)) {
   allow_tf32(options.precision == Precision::tf32);
-  if (device != Device::cpu || options.precision == Precision::bf16) {
-    options_.micro_batch = 0;
-    options_.graph = options.graph && device != Device::cpu;
-    on_device_ = std::make_unique<DeviceStep>(model, optimizer, options_);
+  options_.graph = options.graph && device_ != Device::cpu;
+  for (auto& read : reads_) read = make_read_back(device_);
+  if (options.precision == Precision::bf16) {
+    narrow_.emplace(copy_as(model_, DType::bf16));
+    mixed_.emplace(pair_weights(model_, *narrow_));
   }
-  if (!norms_by_batch(model.parameters)) return;
-  options_.micro_batch = 0;
-  for (const Parameter& p : model.parameters)
-    if (p.statistic) statistics_.emplace_back(p.value, p.value.clone());
+  statistics_.emplace(pair_statistics(model_, narrow_));
 }
 
 TrainStep::~TrainStep() = default;
 
-StepBatch StepBatch::to(Device device) const {
-  StepBatch there = *this;
-  for (Tensor* tensor : {&there.images, &there.targets, &there.other_labels})
-    if (tensor->defined()) *tensor = tensor->to(device);
-  if (there.images.dtype() == DType::bf16) there.images = there.images.to(DType::f32);
-  return there;
-}
-
-StepBatch StepBatch::clone() const {
-  StepBatch copy = *this;
-  for (Tensor* tensor : {&copy.images, &copy.targets, &copy.other_labels, &copy.shares})
-    if (tensor->defined()) *tensor = tensor->clone();
-  return copy;
+const Model& TrainStep::evaluation_model() const {
+  if (!narrow_) return model_;
+  mixed_->narrow();
+  statistics_->begin_step();
+  return *narrow_;
 }
 
 StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) {
-  begin(batch, {batch, lr, pass, {}}, pass);
+  begin(batch, {batch, lr, pass}, pass);
   return finish();
 }
 
-int TrainStep::most_under_way() const { return on_device_ ? DeviceStep::most_under_way : 1; }
-
-const Model& TrainStep::computing() const { return on_device_ ? on_device_->computing() : model_; }
-
 void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
-  const bool passing = most_under_way() > 1 && batch.images.device() != Device::cpu;
-  begin(batch, {passing ? batch.clone() : batch, lr, pass, {}}, pass);
+  const bool overwritten = batch.images.device() != Device::cpu;  // perhaps, before the step is finished
+  begin(batch, {overwritten ? batch.clone() : batch, lr, pass}, pass);
 }
 
-// step.batch is what is kept of the batch, should the step be left out.
+// step.batch is what is kept of the batch, to explain why a step is left out or to repeat it.
 void TrainStep::begin(const StepBatch& batch, Started step, Pass& pass) {
-  check(std::ssize(started_) < most_under_way(), "step: ", started_.size(), " are under way already");
-  if (on_device_) {
-    on_device_->start(batch, step.lr, pass);
-  } else {
-    keep_statistics();
-    step.result = on_cpu(batch, step.lr, pass);
+  check(begun_ - finished_ < most_under_way(), "step: ", most_under_way(),
+        " are under way; finish one first");
+  cut(batch.images.dim(0));
+  if (!inputs_.set(batch, parts_)) {
+    recorded_.reset();
+    launched_ = 0;
   }
+  // Two steps are launched first: they make the gradients and all else that is made once (workspaces, choices
+  // of algorithms).
+  if (recorded_ || (options_.graph && launched_ >= 2 && record(step.lr, pass))) {
+    replay(step.lr, pass);
+  } else {
+    compute(pass, false);
+    update(step.lr);
+    ++launched_;
+  }
+  const std::array<Tensor, 3> numbers{norm_, losses_, correct_};
+  reads_[static_cast<size_t>(begun_++ % most_under_way())]->start(numbers);
   started_.push_back(std::move(step));
+}
+
+void TrainStep::cut(int64_t images) {
+  check_step_options(model_, options_, images);
+  const size_t before = parts_.size();
+  parts_ = cut_batch(images, micro_batch_);
+  if (parts_.size() == before) return;
+  losses_ = Tensor();
+  correct_ = Tensor::zeros({std::ssize(parts_)}, DType::i64, device_);
+  keys_.assign(parts_.size(), 0);
+}
+
+void TrainStep::compute(Pass& pass, bool recording) {
+  if (mixed_) mixed_->narrow();
+  statistics_->begin_step();
+  model_.parameters.zero_grad();
+  for (const MicroBatch& part : parts_) {
+    if (!recording) inputs_.draw(part, pass);
+    const uint64_t before = pass.keys;
+    compute_part(part, pass);
+    keys_[static_cast<size_t>(part.index)] = pass.keys - before;
+  }
+}
+
+void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
+  const Model& model = computing_model();
+  if (narrow_) narrow_->parameters.zero_grad();
+  const LossOptions options{.smoothing = options_.smoothing,
+                            .rows = parts_.back().first + parts_.back().count};
+  Tape tape;
+  const auto [loss, logits] = model.training_loss(inputs_.of(part), options, pass);
+  if (!losses_.defined()) losses_ = Tensor::zeros({std::ssize(parts_)}, loss.dtype(), device_);
+  losses_.rows(part.index, 1).copy_from(loss.detach());
+  counts_ = logits.rank() == 2;
+  if (counts_)
+    correct_.rows(part.index, 1).copy_from(count_correct(logits.detach(), inputs_.targets_of(part)));
+  // d loss / d loss = 1, but NaN where the loss is not finite: then no gradient is, and the step is left out.
+  tape.backward(loss, add_scalar(scale(loss.detach(), 0), 1));
+  if (mixed_) mixed_->widen_gradients();
+}
+
+// Clips, and moves weights, statistics and average, unless the gradient's norm says to leave the step out.
+void TrainStep::update(double lr) {
+  const Tensor norm = norm_.rows(1, 1);
+  clip_on_device(optimizer_.parameters(), options_.clip,
+                 options_.clip > 0 ? std::numeric_limits<double>::infinity() : largest_gradient_norm, norm_);
+  optimizer_.step(lr, norm);
+  statistics_->end_step(norm);
+  if (options_.average) options_.average->update(norm);
+}
+
+bool TrainStep::record(double lr, const Pass& pass) {
+  bool stepped = false;
+  try {
+    recorded_ = std::make_unique<RecordedStep>(device_, pass, [&](Pass& recording) {
+      compute(recording, true);
+      stepped = true;  // the optimizer counts a step that has not run
+      update(lr);
+    });
+  } catch (const Error& error) {
+    note_ = error.what() + std::string("; so every operation of a step is launched by itself");
+    options_.graph = false;
+  }
+  if (stepped) optimizer_.undo_step_count();
+  return recorded_ != nullptr;
+}
+
+void TrainStep::replay(double lr, Pass& pass) {
+  std::vector<uint64_t> drawn;
+  for (const MicroBatch& part : parts_) {
+    inputs_.draw(part, pass);
+    for (uint64_t i = 0; i < keys_[static_cast<size_t>(part.index)]; ++i) drawn.push_back(pass.key());
+  }
+  recorded_->run(drawn, [&] { optimizer_.step(lr, norm_.rows(1, 1)); });
 }
 
 StepResult TrainStep::finish() {
   check(!started_.empty(), "step: none is under way");
   const Started step = std::move(started_.front());
   started_.pop_front();
-  StepResult result = on_device_ ? on_device_->finish() : step.result;
+  StepResult result = read_result();
   if (!result.trouble) return result;
   explain(step, result);
-  for (const Started& next : started_) {
-    Pass again = next.before;
-    on_device_->start(next.batch, next.lr, again);
+  for (std::deque<Started> again = std::exchange(started_, {}); Started & next : again) {
+    Pass pass = next.before;
+    const StepBatch batch = next.batch;
+    begin(batch, std::move(next), pass);
   }
   return result;
 }
 
-void TrainStep::explain(const Started& step, StepResult& result) {
-  *result.trouble = std::isfinite(result.loss) ? "the gradient's norm is " + text_of(result.gradient_norm)
-                                               : "the loss is " + text_of(result.loss);
-  if (on_device_) keep_statistics();  // which the step has left as they were, and the search moves
-  *result.trouble += "; " + diagnose(step.batch.to(optimizer_.parameters().front().device()), step.before);
-  restore_statistics();
-}
-
-StepResult TrainStep::on_cpu(const StepBatch& batch, double lr, Pass& pass) {
-  StepResult result = gradients(batch, pass, nullptr);
-  if (std::isfinite(result.loss)) {
-    const std::vector<Tensor>& parameters = optimizer_.parameters();
-    result.gradient_norm =
-        options_.clip > 0 ? clip_by_norm(parameters, options_.clip) : gradient_norm(parameters);
-    if (std::isfinite(result.gradient_norm) &&
-        (options_.clip > 0 || result.gradient_norm < largest_gradient_norm)) {
-      optimizer_.step(lr);
-      if (options_.average) options_.average->update();
-      return result;
-    }
-  }
-  result.trouble = "";
-  return result;
-}
-
-StepResult TrainStep::gradients(const StepBatch& batch, Pass& pass, NumberWatch* watch) {
-  const int64_t rows = batch.images.dim(0), micro = options_.micro_batch > 0 ? options_.micro_batch : rows;
+StepResult TrainStep::read_result() {
+  const std::vector<Tensor> numbers = reads_[static_cast<size_t>(finished_++ % most_under_way())]->finish();
+  const std::vector<double> norm = numbers[0].values();
   StepResult result;
-  model_.parameters.zero_grad();
-  for (int64_t first = 0; first < rows && std::isfinite(result.loss); first += micro) {
-    const int64_t count = std::min(micro, rows - first);
-    const TensorMap inputs = rows_of(model_, batch, first, count);
-    Tape tape;
-    const auto [loss, logits] =
-        model_.training_loss(inputs, {.smoothing = options_.smoothing, .rows = rows}, pass);
-    result.loss += loss.item();
-    if (logits.rank() == 2)
-      result.correct +=
-          static_cast<int64_t>(count_correct(logits.detach(), batch.targets.rows(first, count)).item());
-    if (!std::isfinite(result.loss)) break;
-    if (watch) watch->follow(tape, loss);
-    tape.backward(loss);
+  result.note = std::exchange(note_, "");
+  result.gradient_norm = norm[0];
+  for (const double loss : numbers[1].values())
+    if (std::isfinite(result.loss)) result.loss += loss;
+  if (counts_)
+    for (const int64_t correct : numbers[2].integers()) result.correct += correct;
+  if (!std::isfinite(norm[1])) {
+    forget_steps_after_trouble();
+    result.trouble = "";
   }
   return result;
 }
 
-std::string TrainStep::diagnose(const StepBatch& batch, Pass pass) {
-  if (const auto bad = not_finite(batch.images)) return fmt::format("the images hold bad numbers: {}", *bad);
-  if (const auto bad = first_not_finite(trainable(model_.parameters)))
-    return "a weight was bad before the step: " + *bad;
-  NumberWatch watch(model_.parameters);
-  gradients(batch, pass, &watch);
-  return watch.found() ? "first, " + *watch.found() : largest_gradient(model_.parameters);
-}
-
-void TrainStep::keep_statistics() const {
-  for (const auto& [value, kept] : statistics_) kept.copy_from(value);
-}
-
-void TrainStep::restore_statistics() const {
-  for (const auto& [value, kept] : statistics_) value.copy_from(kept);
+// The steps begun since have changed nothing, as norm_ has kept them from it; they are begun again.
+void TrainStep::forget_steps_after_trouble() {
+  optimizer_.undo_step_count();
+  for (; finished_ < begun_; ++finished_) {
+    reads_[static_cast<size_t>(finished_ % most_under_way())]->finish();
+    optimizer_.undo_step_count();
+  }
+  norm_.fill(0);
+  // The search for the reason computes gradients anew, perhaps not all of them, which no graph knows.
+  recorded_.reset();
+  launched_ = 0;
 }
 
 }  // namespace tessera

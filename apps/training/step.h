@@ -1,17 +1,24 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "apps/training/config.h"
 #include "apps/training/precision.h"
+#include "apps/training/recorded_step.h"
+#include "apps/training/step_batch.h"
+#include "apps/training/step_inputs.h"
+#include "engine/core/read_back.h"
 #include "engine/nn/pass.h"
 #include "engine/optim/ema.h"
+#include "engine/optim/mixed.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/statistics.h"
 #include "models/model.h"
 
 namespace tessera {
@@ -19,98 +26,124 @@ namespace tessera {
 // The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
 
-class DeviceStep;
 class NumberWatch;
 
 struct StepOptions {
-  // Images that go forward and backward at once; 0: the whole batch, as always where there is a batch norm.
-  int64_t micro_batch = 64;
-  double clip = 0;       // the largest norm of the whole gradient; 0: any
+  // Images that go forward and backward at once; 0: the whole batch. Not given: `cpu_micro_batch` on a CPU,
+  // the whole batch on a GPU, and the whole batch where batch norms take its statistics.
+  std::optional<int64_t> micro_batch = std::nullopt;
+  double clip = 0;       // largest Euclidean norm of the gradient of all parameters together; 0: any
   double smoothing = 0;  // of the labels
   bool graph = true;     // on a GPU: record a step once, then replay it
   Precision precision = Precision::f32;
-  Ema* average = nullptr;  // of the weights: moves on after each step that is taken; outlives the steps
-  // On a GPU: targets are shares of the classes, even of batches that are not mixed; so always for a loss by
-  // tokens.
+  Ema* average = nullptr;  // of the weights; updated after each step that is taken; must outlive the steps
+  // On a GPU: targets are soft even for batches that are not mixed, as a recorded step needs where some are.
+  // Always so for a model with token targets.
   bool shares = false;
+  BatchNormStatistics batch_norm = BatchNormStatistics::batch;
 };
+
+// A batch goes through a CPU in micro-batches of this size, whose activations stay in its caches.
+inline constexpr int64_t cpu_micro_batch = 64;
 
 // A gradient whose square is no float any more would make AdamW's second moment infinite for good.
 inline constexpr double largest_gradient_norm = 1e18;
 
-// What a step learns from.
-struct StepBatch {
-  Tensor images;                       // [B, C, H, W]
-  Tensor targets;                      // the labels, i64 [B], or a segmenter's masks
-  Tensor other_labels{};               // of the pictures mixed in, i64 [B]; undefined: none are
-  double lam = 1;                      // the share of `targets` where there are
-  Tensor token_maps{}, token_views{};  // a teacher's, on the CPU (see Model::token_targets); undefined: none
-  Tensor shares{};                     // of the classes, where the loader has made them on a GPU; [B, K]
-  Tensor host_labels{};                // the labels, where `targets` are on a GPU; undefined: not known
-
-  // In f32, as diagnosis reads it.
-  StepBatch to(Device device) const;
-  StepBatch clone() const;
-};
+// Fails where the options ask what steps of this model on batches of `batch` images cannot do: batch norms
+// with statistics of the whole batch beside smaller micro-batches, statistics of micro-batches for a model
+// without batch norms, tf32 on a CPU.
+void check_step_options(const Model& model, const StepOptions& options, int64_t batch);
 
 struct StepResult {
   double loss = 0;  // mean over the batch
-  // Images whose largest logit is their own label's, also where another one is mixed in; 0 for a model that
-  // gives no classes.
+  // Images whose largest logit is that of their own label, also where another image is mixed in; 0 for a
+  // model that does not classify images.
   int64_t correct = 0;
   double gradient_norm = 0;  // of all parameters together, before clipping
-  // Why the step was left out: what was not finite, and the first tensor that was not, with its op.
+  // Why the step was left out: which number was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
-  std::string note{};  // what is worth saying besides, mostly nothing
+  std::string note{};  // anything else that the user should know, mostly nothing
 };
 
-// One step of training: forward, loss and backward in micro-batches, whose activations then stay in cache,
-// their gradients added up; clip; the optimizer's step. The micro-batches are cut by their size alone, so the
-// bits do not depend on the thread count. Model and optimizer must outlive it.
+// One step of training, on any device and in any precision: forward, loss and backward of each micro-batch,
+// whose gradients add up in f32; clipping; the optimizer's step; the average of the weights. A step whose
+// loss or gradient is not finite, or whose gradient is larger than largest_gradient_norm, changes no weight,
+// moment or statistic.
+//
+// In bf16 a copy of the model computes (Micikevicius et al., 2018): the gradients of each micro-batch are
+// bf16, and are widened and added to f32 ones. Batch norms take their statistics as the options say, and move
+// their running statistics by each micro-batch in turn.
+//
+// No number is read before the whole step is queued. On a GPU a step is recorded as a graph once two steps
+// of a shape have been launched, and replayed then; that changes no bit of the results.
+//
+// Model and optimizer must outlive the steps.
 class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);
   ~TrainStep();
 
-  // Where loss or gradient is not finite, or so large that its square
-  // is not, no weight, moment or statistic changes, and `trouble` says why.
   StepResult operator()(const StepBatch& batch, double lr, Pass& pass);
 
-  // The same in two halves, so that on a GPU the next step is begun before the last one's result is there: up
-  // to most_under_way() are started before the first of them is finished. The results, the weights and all
-  // else are those of one step after another. What a batch's tensors hold stays until its step is finished;
-  // on a GPU they may hold the next batch as soon as this returns.
+  // The same in two halves, so that a GPU begins the next step while the host waits for the result of this
+  // one: at most most_under_way() steps may be started and not finished. Results and weights are those of one
+  // step after another. The batch's tensors on the CPU must keep their numbers until its step is finished;
+  // those on a GPU may be written anew as soon as start() returns.
   void start(const StepBatch& batch, double lr, Pass& pass);
   StepResult finish();
-  int most_under_way() const;
+  static constexpr int most_under_way() { return 2; }
 
-  // The model as steps compute it, with its weights as they are now: where that is in bf16, a copy, which
-  // serves until the next step.
-  const Model& computing() const;
+  int64_t micro_batch() const { return micro_batch_; }  // images that go through at once; 0: the whole batch
+
+  // The model to evaluate, with the weights and statistics as they are now: the model itself, or in bf16 the
+  // copy that computes, which serves until the next step.
+  const Model& evaluation_model() const;
 
  private:
-  // Forward, loss and backward of all micro-batches, whose gradients add up; ends where the loss is not
-  // finite. `watch` is told of what is computed, if there is one.
-  StepResult gradients(const StepBatch& batch, Pass& pass, NumberWatch* watch);
-  std::string diagnose(const StepBatch& batch, Pass pass);  // by doing all of it again
   struct Started {
     StepBatch batch;
     double lr;
-    Pass before;        // the draws
-    StepResult result;  // on the CPU
+    Pass before;  // the pass as it was before the step's draws, to repeat the step
   };
-  void begin(const StepBatch& batch, Started step, Pass& pass);
-  void explain(const Started& step, StepResult& result);
-  void keep_statistics() const;
-  void restore_statistics() const;
 
-  StepResult on_cpu(const StepBatch& batch, double lr, Pass& pass);
+  void begin(const StepBatch& batch, Started step, Pass& pass);
+  void cut(int64_t images);
+
+  // A step's work, which a graph records.
+  void compute(Pass& pass, bool recording);
+  void compute_part(const MicroBatch& part, Pass& pass);
+  void update(double lr);
+
+  bool record(double lr, const Pass& pass);  // false, and a note, where it cannot be done
+  void replay(double lr, Pass& pass);
+
+  StepResult read_result();
+  void forget_steps_after_trouble();
+  void explain(const Started& step, StepResult& result) const;
+  std::string diagnose(const StepBatch& batch, Pass pass) const;
+
+  const Model& computing_model() const { return narrow_ ? *narrow_ : model_; }
 
   Model& model_;
   Optimizer& optimizer_;
   StepOptions options_;
-  std::unique_ptr<DeviceStep> on_device_;              // where the parameters are on a GPU
-  std::vector<std::pair<Tensor, Tensor>> statistics_;  // of batch norms, and what they were before the step
+  Device device_;
+  std::optional<Model> narrow_;           // the model in bf16, which computes then
+  std::optional<MixedWeights> mixed_;     // pairs of its weights and the model's
+  std::optional<Statistics> statistics_;  // of batch norms, kept to take back a step that is left out
+  StepInputs inputs_;
+
+  int64_t micro_batch_;             // size of the micro-batches; 0: the whole batch
+  std::vector<MicroBatch> parts_;   // of the batch of the step begun last
+  Tensor losses_, correct_, norm_;  // [parts], [parts] i64, and [3] f64 of clip_on_device; on the device
+  bool counts_ = false;             // whether the logits are of classes of images
+  std::vector<uint64_t> keys_;      // random keys that each micro-batch draws
+  int64_t launched_ = 0;            // steps with the inputs where they are now
+  std::unique_ptr<RecordedStep> recorded_;
+  std::string note_;  // for the next result
+
+  std::array<std::unique_ptr<ReadBack>, 2> reads_;  // of step i in i % most_under_way()
+  int64_t begun_ = 0, finished_ = 0;
   std::deque<Started> started_;
 };
 

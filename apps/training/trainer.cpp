@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/training/interrupt.h"
+#include "apps/training/run_parts.h"
 #include "apps/training/validation.h"
 #include "engine/core/error.h"
-#include "models/weights.h"
 
 namespace tessera {
 
@@ -16,54 +16,6 @@ namespace {
 
 constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
 constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
-
-// The maps of the config's folder, or null.
-std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, const Dataset& dataset,
-                                                   const Model& model) {
-  if (config.token_labels.empty()) return nullptr;
-  check(model.token_targets != nullptr, "train: data.token_labels is for a model that is trained by token ",
-        "labelling, lvvit-s or sp-vit-s say; its patches are classified too (\"dense\": true)");
-  return std::make_shared<TokenLabels>(config.token_labels, dataset);
-}
-
-// Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
-bool learns_from_shares(const TrainConfig& config, const Model& model) {
-  return config.augment.mix.any() || model.token_targets != nullptr;
-}
-
-LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
-                             const Computing& computing) {
-  LoaderOptions options;
-  options.sampler = {.batch = config.batch,
-                     .passes = config.passes,
-                     .repetitions = config.repetitions,
-                     .multiple = config.epoch_multiple};
-  options.mix = config.augment.mix;
-  options.token_labels = token_labels_of(config.data, dataset, model);
-  options.seed = static_cast<uint64_t>(config.seed);
-  if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
-    options.delivery = {.device = computing.device,
-                        .dtype = judged_in(task_of(config.model), computing.precision),
-                        .resident = config.data.on_device,
-                        .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
-  return options;
-}
-
-Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
-  const ScheduleConfig& s = config.schedule;
-  const auto steps_of = [&](double epochs) {
-    return std::llround(epochs * static_cast<double>(steps_in_epoch));
-  };
-  using Decay = Schedule::Decay;
-  return Schedule({.highest = config.optimizer.lr,
-                   .first = s.warmup_lr,
-                   .last = s.min_lr,
-                   .warmup = steps_of(s.warmup_epochs),
-                   .iterations = steps - steps_of(s.cooldown_epochs),
-                   .decay = s.decay == "cosine"   ? Decay::cosine
-                            : s.decay == "linear" ? Decay::linear
-                                                  : Decay::none});
-}
 
 // Puts the average, if there is one, in the place of the weights while it lives.
 class Averaged {
@@ -81,20 +33,6 @@ class Averaged {
   const std::optional<Ema>& average_;
 };
 
-// The config's model, with the weights that it begins with.
-Model initial_model(const TrainConfig& config, Device device) {
-  Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
-  if (!config.init.weights.empty())
-    load_weights(model, checkpoint_file(config.init.weights),
-                 {config.init.resize_positions, config.init.fresh_head});
-  return model;
-}
-
-std::optional<Ema> average_of(const TrainConfig& config, const Model& model) {
-  if (config.ema <= 0) return std::nullopt;
-  return Ema(model.parameters.state(), config.ema);
-}
-
 double since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -109,9 +47,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       average_(average_of(config, model_)),
-      step_(model_, *optimizer_,
-            {config.micro_batch, config.clip, config.smoothing, computing.graph, computing.precision,
-             average_ ? &*average_ : nullptr, learns_from_shares(config, model_)}),
+      step_(model_, *optimizer_, step_options(config, model_, computing, average_)),
       train_(dataset.train, Pipeline::training(dataset, config.augment),
              loader_options(config, dataset, model_, computing)),
       validation_(validation_loader(dataset.validation, Pipeline(dataset), config, computing)),
@@ -275,10 +211,11 @@ std::optional<Evaluation> Trainer::evaluate_now() {
     return Interrupt::signal() == 0;
   };
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
-  const Model& model = task_ == Task::diffuse ? model_ : step_.computing();  // see judged_in()
+  const Model& model = task_ == Task::diffuse ? model_ : step_.evaluation_model();  // see judged_in()
   std::vector<Judgement> judgements;
   const auto evaluation =
-      evaluate(model, *validation_, {config_.micro_batch, device_, go_on, judges ? &judgements : nullptr});
+      evaluate(model, *validation_,
+               {validation_micro_batch(config_, device_), device_, go_on, judges ? &judgements : nullptr});
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = since(began);
   at_.last_score = evaluation->score();

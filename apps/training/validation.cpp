@@ -1,6 +1,9 @@
 #include "apps/training/validation.h"
 
+#include <algorithm>
+
 #include "apps/training/evaluation.h"
+#include "apps/training/step.h"
 
 namespace tessera {
 
@@ -8,13 +11,20 @@ DType judged_in(Task task, Precision precision) {
   return precision == Precision::bf16 && task != Task::diffuse ? DType::bf16 : DType::f32;
 }
 
+int64_t validation_micro_batch(const TrainConfig& config, Device device) {
+  return device == Device::cpu ? config.micro_batch.value_or(cpu_micro_batch) : 0;
+}
+
 std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
                                           const TrainConfig& config, const Computing& computing) {
   const Task task = task_of(config.model);
-  // A GPU takes four of a classifier's batches at a time: without gradients they take no more memory than one
-  // in training, and a quarter of the launches.
-  const int64_t at_once = computing.device != Device::cpu && task == Task::classify ? 4 : 1;
-  return evaluation_loader(std::move(split), pipeline, at_once * config.batch,
+  const bool on_cpu = computing.device == Device::cpu;
+  const int64_t micro = config.micro_batch.value_or(0),
+                images = on_cpu || micro == 0 ? config.batch : std::min(micro, config.batch);
+  // A GPU takes four times a classifier's images at once: without gradients they take no more memory than in
+  // training, and a quarter of the launches.
+  const int64_t at_once = !on_cpu && task == Task::classify ? 4 * images : images;
+  return evaluation_loader(std::move(split), pipeline, at_once,
                            {.device = computing.device,
                             .dtype = judged_in(task, computing.precision),
                             .resident = config.data.on_device});

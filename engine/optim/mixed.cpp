@@ -28,7 +28,7 @@ MixedWeights::MixedWeights(std::vector<std::pair<Tensor, Tensor>> pairs) : pairs
 void MixedWeights::narrow() const {
   std::vector<MixedItem> items;
   for (const auto& [wide, narrow] : pairs_)
-    items.push_back({wide.elements(), wide.data<float>(), narrow.data<bf16>()});
+    items.push_back({wide.elements(), wide.data<float>(), narrow.data<bf16>(), false});
   on_device_of(pairs_.front().first, items,
                []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::narrow(all, count); });
 }
@@ -37,11 +37,11 @@ void MixedWeights::widen_gradients() const {
   std::vector<MixedItem> items;
   for (const auto& [wide, narrow] : pairs_) {
     const Tensor gradient = narrow.grad();
+    if (!gradient.defined()) continue;
     Leaf& leaf = *wide.leaf();
-    leaf.stale = !gradient.defined();
-    if (leaf.stale) continue;
     if (!leaf.grad.defined()) leaf.grad = Tensor::empty(wide.shape(), DType::f32, wide.device());
-    items.push_back({wide.elements(), leaf.grad.data<float>(), gradient.data<bf16>()});
+    items.push_back({wide.elements(), leaf.grad.data<float>(), gradient.data<bf16>(), !leaf.stale});
+    leaf.stale = false;
   }
   on_device_of(pairs_.front().first, items,
                []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::widen(all, count); });

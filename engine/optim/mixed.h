@@ -18,7 +18,8 @@ class MixedWeights {
 
   // The bf16 weights become the f32 ones, rounded to nearest: before a forward pass.
   void narrow() const;
-  // The f32 leaves' gradients become the bf16 ones': after the backward pass. One that has none has none.
+  // Adds the bf16 leaves' gradients to those of the f32 leaves, in f32; after zero_grad() of these it writes
+  // them. Called after the backward pass of each part of a batch. A leaf without a gradient adds none.
   void widen_gradients() const;
 
  private:

@@ -23,7 +23,10 @@ template <> void MixedKernels<Cpu>::narrow(const MixedItem* items, int64_t count
 }
 
 template <> void MixedKernels<Cpu>::widen(const MixedItem* items, int64_t count) {
-  for_elements(items, count, [](const MixedItem& item, int64_t i) { item.wide[i] = float(item.narrow[i]); });
+  for_elements(items, count, [](const MixedItem& item, int64_t i) {
+    const auto x = float(item.narrow[i]);
+    item.wide[i] = item.add ? item.wide[i] + x : x;
+  });
 }
 
 }  // namespace tessera

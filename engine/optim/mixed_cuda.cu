@@ -10,7 +10,10 @@ template <> void MixedKernels<Cuda>::narrow(const MixedItem* items, int64_t coun
 
 template <> void MixedKernels<Cuda>::widen(const MixedItem* items, int64_t count) {
   for_items(Items<MixedItem>(items, count, TableKind::constant),
-            [] __device__(const MixedItem& item, int64_t i) { item.wide[i] = float(item.narrow[i]); });
+            [] __device__(const MixedItem& item, int64_t i) {
+              const auto x = float(item.narrow[i]);
+              item.wide[i] = item.add ? item.wide[i] + x : x;
+            });
 }
 
 }  // namespace tessera

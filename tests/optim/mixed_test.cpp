@@ -18,6 +18,7 @@ TEST_CASE("mixed: weights are rounded, gradients widened") {
   mixed.narrow();
   CHECK(narrow.values() == wide.to(DType::bf16).values());
   for (int repeat = 0; repeat < 2; ++repeat) {
+    wide.zero_grad();
     narrow.zero_grad();
     Tape tape;
     tape.backward(sum(square(narrow)));
@@ -26,6 +27,20 @@ TEST_CASE("mixed: weights are rounded, gradients widened") {
     CHECK(wide.grad().values() == narrow.grad().values());
     CHECK_FALSE(idle.grad().defined());
   }
+}
+
+TEST_CASE("mixed: the gradients of the parts of a batch add up in f32") {
+  const Tensor wide = Tensor::zeros({2}).require_grad(),
+               narrow = Tensor::zeros({2}, DType::bf16).require_grad();
+  const MixedWeights mixed({{wide, narrow}});
+  wide.zero_grad();
+  for (const double factor : {256.0, 1.0, 0.5}) {  // 257.5 has more than bf16's 8 bits
+    narrow.zero_grad();
+    Tape tape;
+    tape.backward(sum(scale(narrow, factor)));
+    mixed.widen_gradients();
+  }
+  CHECK(wide.grad().values() == std::vector<double>{257.5, 257.5});
 }
 
 TEST_CASE("mixed: other pairs are refused") {

@@ -34,7 +34,11 @@ TEST_CASE("a config is read back as it was written") {
   config.schedule.warmup_lr = 1e-5;
   config.schedule.cooldown_epochs = 2;
   config.augment.mix = {.mixup = 0.8, .cutmix = 1, .probability = 0.9, .cutmix_share = 0.25};
+  config.micro_batch = 8;
+  config.batch_norm = BatchNormStatistics::micro_batch;
   const Json written = to_json(config);
+  CHECK(written.at("micro_batch") == 8);
+  CHECK(written.at("batch_norm") == "micro_batch");
   CHECK(to_json(read_train_config(written, "test")) == written);
   config.optimizer.kind = "sgd";
   config.optimizer.nesterov = true;
@@ -69,6 +73,39 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"model": "dit-xt", "augment": {"mixup": 1}})").find("a diffusion model cannot") !=
         std::string::npos);
   CHECK(refusal("{}").empty());
+}
+
+TEST_CASE("a micro-batch is a number of images, or what suits the device") {
+  const auto micro_batch = [](const char* text) {
+    return read_train_config(parse_json(text, "test"), "test").micro_batch;
+  };
+  CHECK(micro_batch("{}") == std::nullopt);
+  CHECK(micro_batch(R"({"micro_batch": "auto"})") == std::nullopt);
+  CHECK(micro_batch(R"({"micro_batch": 0})") == 0);
+  CHECK(micro_batch(R"({"micro_batch": 7})") == 7);
+  CHECK(refusal(R"({"micro_batch": "all"})") == R"(test: micro_batch is "all", wanted a number or "auto")");
+  CHECK(refusal(R"({"micro_batch": -1})") == "test: micro_batch is -1, wanted an integer of at least 0");
+  CHECK(refusal(R"({"batch_norm": "none"})") == "test: batch_norm is 'none'; there are batch, micro_batch");
+  CHECK(to_json(TrainConfig()).at("micro_batch") == "auto");
+}
+
+TEST_CASE("a run's config from before the key batch_norm means what it did") {
+  const auto former = [](const char* model, int64_t micro_batch) {
+    Json config = to_json(TrainConfig());
+    config["model"] = parse_json(model, "model");
+    config["micro_batch"] = micro_batch;
+    config.erase("batch_norm");
+    return read_train_config(config, "config.json");
+  };
+  const char* const resnet =
+      R"({"arch": "resnet", "image_size": 8, "num_classes": 3, "depth": 8, "width": 4})";
+  const char* const vit = R"({"arch": "vit", "image_size": 8, "num_classes": 3, "dim": 8, "depth": 1,
+    "tokenizer": {"kind": "patch", "patch_size": 4}, "attention": {"heads": 2}})";
+  CHECK(former(resnet, 64).micro_batch == 0);
+  CHECK(former(resnet, 16).micro_batch == 0);
+  CHECK(former(resnet, 16).batch_norm == BatchNormStatistics::batch);
+  CHECK(former(vit, 64).micro_batch == std::nullopt);
+  CHECK(former(vit, 16).micro_batch == 16);
 }
 
 TEST_CASE("the warm-up is a tenth of the epochs, 10 at most, unless the config says how long") {

@@ -1,5 +1,5 @@
 // Runs whose batches are made where they are trained on.
-#include "apps/training/device_step.h"
+#include "apps/training/step.h"
 #include "engine/check/gradient_check.h"
 #include "tests/cuda.h"
 #include "tests/training/small_run.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "apps/training/config.h"
+#include "apps/training/step.h"
 #include "engine/core/dispatch.h"
 #include "models/model.h"
 #include "tests/commands/program.h"
@@ -50,10 +51,17 @@ TEST_CASE("every recipe is a whole config, its model fits its data, its groups t
     CHECK(!config.about.empty());
     CHECK(config.data.dir.empty());
     const Model model = model_of(config);
+    const bool normed = has_batch_norm(model);
+    CHECK(built_in.document.contains("batch_norm") == normed);
+    CHECK((!normed || built_in.document.contains("micro_batch")));
+    check_step_options(model, {.micro_batch = config.micro_batch, .batch_norm = config.batch_norm},
+                       config.batch);
     make_groups(trainable(model.parameters), config.optimizer.weight_decay, config.optimizer.groups);
     CHECK(list_of_recipes().find("\n  " + built_in.name + " ") != std::string::npos);
   }
   CHECK(names.size() > 100);
+  CHECK(recipe("resnet56-cifar10").micro_batch == 0);
+  CHECK(recipe("rmt-s-imagenet").batch_norm == BatchNormStatistics::micro_batch);
   for (const char* quick : {"demo", "sl-vit-cifar10-quick", "sl-vit-tiny-imagenet-quick"})
     CHECK(names.contains(quick));
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "apps/training/device_step.h"
+#include "apps/training/step.h"
 #include "data/formats/image.h"
 #include "engine/check/gradient_check.h"
 #include "engine/io/safetensors.h"
@@ -41,10 +41,10 @@ struct Stepped {
   NamedTensors weights;
 };
 
-template <class Step> Stepped one_step(const StepOptions& options) {
+Stepped one_step(const StepOptions& options) {
   Model model = build(parse_json(tiny, "tiny"), {.seed = 3});
   AdamW optimizer(make_groups(trainable(model.parameters), 0.05, {}));
-  Step step(model, optimizer, options);
+  TrainStep step(model, optimizer, options);
   Pass pass{.training = true};
   step.start(labelled_batch(), 0.01, pass);
   Stepped stepped{step.finish(), {}};
@@ -108,15 +108,14 @@ TEST_CASE("a teacher's maps are the targets of images and patches, smoothed; the
   const LossOptions smoothed{.smoothing = 0.1, .rows = 5};
   const auto wanted = model.training_loss(
       {{"input", batch.images}, {"target", images}, {"aux_target", patches}}, smoothed, pass);
-  const Stepped whole = one_step<TrainStep>({.micro_batch = 0, .smoothing = 0.1});
+  const Stepped whole = one_step({.micro_batch = 0, .smoothing = 0.1});
   CHECK(whole.result.loss == doctest::Approx(wanted.loss.item()).epsilon(1e-6));
   const auto by_label =
       model.training_loss({{"input", batch.images}, {"target", batch.targets}}, smoothed, pass);
   CHECK(std::abs(whole.result.loss - by_label.loss.item()) > 0.01);
   CHECK((whole.result.correct >= 0 && whole.result.correct <= 5));
 
-  check_near(one_step<TrainStep>({.micro_batch = 2, .smoothing = 0.1}), whole);
-  check_near(one_step<DeviceStep>({.micro_batch = 0, .smoothing = 0.1, .graph = false}), whole);
+  check_near(one_step({.micro_batch = 2, .smoothing = 0.1}), whole);
   CHECK_FALSE(build({{"arch", "vit"},
                      {"image_size", 8},
                      {"num_classes", 2},

@@ -83,15 +83,15 @@ Json table_of(const Profile& profile) {
 }
 
 // Forward and backward are 2 and 4 operations for each multiply-accumulate of a forward pass.
-Json describe(const Options& options, const std::string& model, const Json& config, const Measured& measured,
-              const Profile& profile) {
+Json describe(const Options& options, const std::string& model, const Json& config, int64_t micro_batch,
+              const Measured& measured, const Profile& profile) {
   const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
   const double gflops = 6e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
   const auto per_step = [&](double seconds) { return steps > 0 ? Json(seconds / steps) : Json(); };
   Json row{{"model", model},
            {"device", name(options.device)},
            {"batch", options.batch},
-           {"micro_batch", options.train.micro_batch},
+           {"micro_batch", micro_batch},
            {"dtype", name(options.dtype)},
            {"threads", threads()},
            {"images_per_second", batch / measured.seconds},
@@ -117,8 +117,14 @@ class BenchedSteps {
       : name_(name),
         lr_(options.train.optimizer.lr),
         step_(model, optimizer,
-              {options.train.micro_batch, options.train.clip,
-               task == Task::classify ? options.train.smoothing : 0, graph, options.precision}),
+              {.micro_batch = options.train.micro_batch,
+               .clip = options.train.clip,
+               .smoothing = task == Task::classify ? options.train.smoothing : 0,
+               .graph = graph,
+               .precision = options.precision,
+               .batch_norm = options.train.micro_batch.value_or(0) > 0 && has_batch_norm(model)
+                                 ? BatchNormStatistics::micro_batch
+                                 : BatchNormStatistics::batch}),
         batch_{options.images(model), options.labels(model)},
         pass_{.training = true, .random = Random(options.seed)} {
     batch_.host_labels = batch_.targets.to(Device::cpu);
@@ -129,6 +135,8 @@ class BenchedSteps {
     ++under_way_;
     finish(step_.most_under_way() - 1);
   }
+
+  int64_t micro_batch() const { return step_.micro_batch(); }
 
   // Until no more than `left` steps are under way.
   void finish(int left = 0) {
@@ -153,10 +161,12 @@ Json measure_training(const Options& options, const std::string& name, const Jso
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
   const bool on_cpu = options.device == Device::cpu;
   Measured measured{};
+  int64_t micro_batch = 0;
   {
     BenchedSteps steps(options, name, task_of(config), model, *optimizer, options.graph);
     measured = measure(options, [&] { steps.step(); });
     steps.finish();
+    micro_batch = steps.micro_batch();
   }
   Profile profile(options.device);
   if (on_cpu || options.profile) {
@@ -172,7 +182,7 @@ Json measure_training(const Options& options, const std::string& name, const Jso
       launched.finish();
     }
   }
-  return describe(options, name, config, measured, profile);
+  return describe(options, name, config, micro_batch, measured, profile);
 }
 
 // A row a preset; one that cannot be had at this size has a "reason" in it.
@@ -234,10 +244,11 @@ void add_bench_train(Command& bench) {
   presets->type_name("NAME,...")->excludes(model);
   command.add_flag("--all", options->all, "Every preset, a row each")->excludes(model)->excludes(presets);
   command
-      .add_option("--micro-batch", options->train.micro_batch,
-                  "Images that go through at once; 0: the whole batch")
+      .add_option(
+          "--micro-batch", options->train.micro_batch,
+          "Images that go through at once, and of which batch norms take the statistics; 0: the whole "
+          "batch; otherwise 64 on a CPU, the whole batch on a GPU or with batch norms")
       ->check(non_negative())
-      ->capture_default_str()
       ->type_name("N");
   add_precision(command, options->precision);
   command.add_flag("--profile", options->profile,

@@ -1,0 +1,32 @@
+#include "apps/training/recorded_step.h"
+
+#include <algorithm>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+RecordedStep::RecordedStep(Device device, const Pass& pass, const std::function<void(Pass&)>& work) {
+  Pass after = pass;
+  graph_ = record_replay(device, [&] { work(after); });
+  keys_ = after.keys - pass.keys;
+  check(2 * keys_ == after.random.state().position - pass.random.state().position,
+        "graph: the model draws numbers on the host that are no keys");
+  std::vector<uint64_t> drawn;
+  for (Pass again = pass; drawn.size() < keys_;) drawn.push_back(again.key());
+  for (const uint64_t key : graph_->keys()) {
+    const auto at = std::find(drawn.begin(), drawn.end(), key);
+    check(at != drawn.end(), "graph: a random key that the pass did not draw");
+    order_.push_back(static_cast<size_t>(at - drawn.begin()));
+  }
+}
+
+void RecordedStep::run(const std::vector<uint64_t>& drawn, const std::function<void()>& refresh) const {
+  check(drawn.size() == keys_, "graph: ", drawn.size(), " random keys for a step that draws ", keys_);
+  std::vector<uint64_t> keys;
+  keys.reserve(order_.size());
+  for (const size_t which : order_) keys.push_back(drawn[which]);
+  graph_->run(keys, refresh);
+}
+
+}  // namespace tessera

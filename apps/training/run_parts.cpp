@@ -1,0 +1,91 @@
+#include "apps/training/run_parts.h"
+
+#include <cmath>
+
+#include "apps/training/checkpoint.h"
+#include "apps/training/validation.h"
+#include "engine/core/error.h"
+#include "models/weights.h"
+
+namespace tessera {
+
+namespace {
+
+// The maps of the config's folder, or null.
+std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, const Dataset& dataset,
+                                                   const Model& model) {
+  if (config.token_labels.empty()) return nullptr;
+  check(model.token_targets != nullptr, "train: data.token_labels is for a model that is trained by token ",
+        "labelling, lvvit-s or sp-vit-s say; its patches are classified too (\"dense\": true)");
+  return std::make_shared<TokenLabels>(config.token_labels, dataset);
+}
+
+// Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
+bool learns_from_shares(const TrainConfig& config, const Model& model) {
+  return config.augment.mix.any() || model.token_targets != nullptr;
+}
+
+}  // namespace
+
+LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
+                             const Computing& computing) {
+  LoaderOptions options;
+  options.sampler = {.batch = config.batch,
+                     .passes = config.passes,
+                     .repetitions = config.repetitions,
+                     .multiple = config.epoch_multiple};
+  options.mix = config.augment.mix;
+  options.token_labels = token_labels_of(config.data, dataset, model);
+  options.seed = static_cast<uint64_t>(config.seed);
+  if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
+    options.delivery = {.device = computing.device,
+                        .dtype = judged_in(task_of(config.model), computing.precision),
+                        .resident = config.data.on_device,
+                        .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
+  return options;
+}
+
+Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t steps) {
+  const ScheduleConfig& s = config.schedule;
+  const auto steps_of = [&](double epochs) {
+    return std::llround(epochs * static_cast<double>(steps_in_epoch));
+  };
+  using Decay = Schedule::Decay;
+  return Schedule({.highest = config.optimizer.lr,
+                   .first = s.warmup_lr,
+                   .last = s.min_lr,
+                   .warmup = steps_of(s.warmup_epochs),
+                   .iterations = steps - steps_of(s.cooldown_epochs),
+                   .decay = s.decay == "cosine"   ? Decay::cosine
+                            : s.decay == "linear" ? Decay::linear
+                                                  : Decay::none});
+}
+
+Model initial_model(const TrainConfig& config, Device device) {
+  Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
+  if (!config.init.weights.empty())
+    load_weights(model, checkpoint_file(config.init.weights),
+                 {config.init.resize_positions, config.init.fresh_head});
+  return model;
+}
+
+std::optional<Ema> average_of(const TrainConfig& config, const Model& model) {
+  if (config.ema <= 0) return std::nullopt;
+  return Ema(model.parameters.state(), config.ema);
+}
+
+StepOptions step_options(const TrainConfig& config, const Model& model, const Computing& computing,
+                         std::optional<Ema>& average) {
+  const StepOptions options{.micro_batch = config.micro_batch,
+                            .clip = config.clip,
+                            .smoothing = config.smoothing,
+                            .graph = computing.graph,
+                            .precision = computing.precision,
+                            .average = average ? &*average : nullptr,
+                            .shares = learns_from_shares(config, model),
+                            .batch_norm = config.batch_norm};
+  check_step_options(model, options, config.batch);
+  return options;
+}
+
+}  // namespace tessera
