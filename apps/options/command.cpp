@@ -168,6 +168,7 @@ template Option* Command::add_option(const std::string&, int&, const std::string
 template Option* Command::add_option(const std::string&, int64_t&, const std::string&);
 template Option* Command::add_option(const std::string&, uint64_t&, const std::string&);
 template Option* Command::add_option(const std::string&, double&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::optional<double>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<float>&, const std::string&);
 

@@ -37,7 +37,8 @@ using Validator = std::function<std::string(const std::string& value)>;
 template <typename T>
 concept OptionValue = std::same_as<T, std::string> || std::same_as<T, std::vector<std::string>> ||
     std::same_as<T, int> || std::same_as<T, int64_t> || std::same_as<T, uint64_t> ||
-    std::same_as<T, double> || std::same_as<T, std::optional<double>> || std::same_as<T, std::vector<float>>;
+    std::same_as<T, double> || std::same_as<T, std::optional<int64_t>> ||
+    std::same_as<T, std::optional<double>> || std::same_as<T, std::vector<float>>;
 
 // One option of a command. It lives as long as its command; what changes it returns it, so that calls chain.
 class Option {
