@@ -23,18 +23,18 @@ StepBatch pictures(int64_t images, DType dtype = DType::f32) {
 const char* const plain_vit = R"({"arch": "vit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 2,
   "tokenizer": {"kind": "patch", "patch_size": 4}, "attention": {"heads": 2}})";
 
-struct Gradients {
+struct StepGradients {
   StepResult result;
   NamedTensors all;
 };
 
 // The gradients that a step on 23 images leaves.
-Gradients gradients_of(int64_t micro_batch, DType dtype, Precision precision) {
+StepGradients gradients_of(int64_t micro_batch, DType dtype, Precision precision) {
   Model model = build(parse_json(plain_vit, "config"), {.seed = 3, .dtype = dtype});
   Sgd optimizer(make_groups(trainable(model.parameters), 0, {}), {.momentum = 0});
   TrainStep step(model, optimizer, {.micro_batch = micro_batch, .smoothing = 0.1, .precision = precision});
   Pass pass{.training = true};
-  Gradients gradients{step(pictures(23, dtype), 0.01, pass), {}};
+  StepGradients gradients{step(pictures(23, dtype), 0.01, pass), {}};
   for (const auto& [name, value] : trainable(model.parameters)) {
     REQUIRE(value.grad().defined());
     CHECK(value.grad().dtype() == dtype);
@@ -81,11 +81,11 @@ TEST_CASE("micro-batches of any size give the whole batch's gradient, in f64, f3
                {DType::f32, Precision::f32, 1e-5},
                {DType::f32, Precision::bf16, 3e-2}};
   for (const auto& [dtype, precision, tolerance] : kinds) {
-    const Gradients whole = gradients_of(0, dtype, precision);
+    const StepGradients whole = gradients_of(0, dtype, precision);
     for (const int64_t micro_batch : {16, 7, 1}) {
       CAPTURE(micro_batch);
       CAPTURE(name(precision));
-      const Gradients parts = gradients_of(micro_batch, dtype, precision);
+      const StepGradients parts = gradients_of(micro_batch, dtype, precision);
       CHECK(parts.result.loss == doctest::Approx(whole.result.loss).epsilon(tolerance));
       CHECK(parts.result.gradient_norm == doctest::Approx(whole.result.gradient_norm).epsilon(tolerance));
       if (precision == Precision::f32) CHECK(parts.result.correct == whole.result.correct);
