@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// f.operator()<T>() for the C++ type of any dtype.
+// Calls f.operator()<T>() with the C++ type T of `dtype`.
 template <class F> decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32:
@@ -24,7 +24,7 @@ template <class F> decltype(auto) with_type(DType dtype, F&& f) {
   fail("dtype: not one of the five");
 }
 
-// One number as another type holds it.
+// The value in another type; to bf16 it is rounded, to integers truncated.
 template <class To, class From> TESSERA_HD To converted(From value) {
   if constexpr (std::is_same_v<To, bf16>)
     return bf16(static_cast<float>(value));

@@ -1,8 +1,7 @@
 #pragma once
 
-// Errors: one exception type, a message built from parts. A message names the op or file, what came,
-// what was wanted, and where it helps a hint: "linear: input [32, 65, 192] has 192 columns, weight
-// [384, 256] takes 256".
+// Every error of the library is an Error. Its message names the op or file, what came, what was wanted, and
+// where it helps a hint: "linear: input [32, 65, 192] has 192 columns, weight [384, 256] takes 256".
 
 #include <sstream>
 #include <stdexcept>
@@ -24,13 +23,14 @@ template <class... Parts> [[noreturn]] void fail(const Parts&... parts) {
   throw Error(text.str());
 }
 
-// fail(parts...) unless `holds`.
+// Throws Error with the parts unless `holds`.
 template <class... Parts> void check(bool holds, const Parts&... parts) {
   if (!holds) [[unlikely]]
     fail(parts...);
 }
 
-// The entry of `known` with the fewest edits from `given`, or "" if none is near enough to be meant.
+// The entry of `known` with the smallest edit distance from `given`; "" if none is within two edits or a
+// third of its letters.
 std::string nearest(std::string_view given, const std::vector<std::string>& known);
 
 // "; did you mean 'sl-vit'?" for the nearest of `known`, or "" where none is near.

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-// How long a device works from one place in its work to the next: on the CPU by the host's clock, on a GPU by
-// that of its stream, which runs on after the host's calls.
+// Measures how long a device takes from one point of its work to the next. A GPU works on after the host's
+// calls return, so its time is taken by events on its stream; the CPU's by the host's clock.
 class LapClock {
  public:
   LapClock() = default;
@@ -16,13 +16,14 @@ class LapClock {
   LapClock(const LapClock&) = delete;
   LapClock& operator=(const LapClock&) = delete;
 
-  // A place: behind all that this thread has begun.
+  // Marks the point behind all work that this thread has begun.
   virtual void mark() = 0;
-  // Waits until the last place is reached; the seconds from each to the next, one fewer than marks. Then it
-  // begins anew.
+  // Waits until the last mark is reached, returns the seconds between neighbouring marks (one fewer than
+  // there are marks), and forgets them.
   virtual std::vector<double> laps() = 0;
 };
 
+// Fails where the device is missing.
 std::unique_ptr<LapClock> make_lap_clock(Device device);
 
 }  // namespace tessera

@@ -15,12 +15,13 @@
 
 namespace tessera {
 
-// At most this many threads compute from now on; 0 is all cores. Results do not depend on it.
+// Computes with at most `count` threads from now on; 0 means all cores. Results do not depend on it. Holds
+// for the process. Fails for a negative count.
 void set_threads(int count);
-int threads();
+int threads();  // how many threads compute now
 
-// The thread sanitizer cannot see into oneTBB's library, so it is told that what came before release() is
-// seen after acquire(). Nothing in other builds.
+// Tells the thread sanitizer, which cannot see into oneTBB's library, that all writes before release() are
+// visible after acquire(). Does nothing in other builds.
 struct Handover {
 #ifdef TESSERA_TSAN
   void release() { __tsan_release(this); }
@@ -57,8 +58,8 @@ class SmallChunks {
   int64_t split_loops() const { return detail::split_loops.load(); }
 };
 
-// f(begin, end) for [0, n) cut into chunks of exactly `grain` (the last one shorter), in any order and in
-// parallel. The cut depends on n and grain alone, so what a chunk sums is the same on any thread count.
+// Calls f(begin, end) for each chunk of [0, n), in parallel and in any order. Chunks have exactly `grain`
+// elements, the last one fewer, so a chunk's sum is the same on any number of threads.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   const int64_t chunks = (n + grain - 1) / grain;
   if (chunks <= 1) {
@@ -77,7 +78,8 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   end.acquire();
 }
 
-// The sum over chunks of f(begin, end), added in the order of the chunks: the same bits on any thread count.
+// Sums f(begin, end) over the chunks of [0, n), in the order of the chunks: the same bits on any number of
+// threads.
 template <class Sum, class F> Sum parallel_sum(int64_t n, int64_t grain, F&& f) {
   std::vector<Sum> parts(static_cast<size_t>((n + grain - 1) / grain));
   parallel_for(n, grain, [&](int64_t begin, int64_t end) {

@@ -33,7 +33,7 @@ int64_t Random::below(int64_t n) {
   return static_cast<int64_t>(draw % range);
 }
 
-double Random::normal() {  // Box and Muller, the cosine half
+double Random::normal() {  // Box and Muller (1958), of whose two values the cosine's is used
   const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
   return radius * std::cos(2.0 * std::numbers::pi * uniform());
 }

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// A few numbers of a device on their way to the host, while the host goes on.
+// Copies a few numbers from a device to the host while the host goes on working.
 class ReadBack {
  public:
   ReadBack() = default;
@@ -16,13 +16,14 @@ class ReadBack {
   ReadBack(const ReadBack&) = delete;
   ReadBack& operator=(const ReadBack&) = delete;
 
-  // Sets out with what the tensors hold once all work that was begun before is done; they may change again as
-  // soon as this returns.
+  // Begins to copy the values that the tensors have after all work begun so far. Work begun later may change
+  // the tensors; the copies keep these values.
   virtual void start(std::span<const Tensor> tensors) = 0;
-  // Waits for the numbers of the last start(), as tensors on the CPU.
+  // Waits for the values of the last start(); returns them as tensors on the CPU.
   virtual std::vector<Tensor> finish() = 0;
 };
 
+// Fails where the device is missing.
 std::unique_ptr<ReadBack> make_read_back(Device device);
 
 }  // namespace tessera

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// dispatch() for kernels that take pool memory of their own while they run. Under a DryRun the Cpu kernel is
-// called all the same: it takes that memory, so that the peak counts it, and returns where DryRun::active().
+// dispatch() for kernels that allocate a Workspace. In a DryRun the Cpu kernel is called too, so that the
+// memory peak counts its workspace; the kernel allocates it and then returns where DryRun::active().
 template <class Kernel> void dispatch_with_scratch(const Tensor& x, const char* op, Kernel&& kernel) {
   if (!DryRun::active()) return dispatch(x, op, kernel);
   if (x.device() != Device::cpu) return;
@@ -26,7 +26,7 @@ template <class Kernel> void dispatch_with_scratch(const Tensor& x, const char* 
   }
 }
 
-// Memory of a kernel's own, from the pool, for the length of a call.
+// Pool memory for intermediate values of a kernel; its content is not set.
 template <class W, Device device = Device::cpu> class Workspace {
  public:
   explicit Workspace(int64_t elements) : memory_(device, static_cast<size_t>(elements) * sizeof(W)) {}
@@ -36,14 +36,16 @@ template <class W, Device device = Device::cpu> class Workspace {
   Storage memory_;
 };
 
-// n numbers of this thread's own, kept for its next call; `which` tells those apart that are in use at once.
+// Memory for n numbers that belongs to this thread and is kept for its next call. Arrays that are in use at
+// the same time need different numbers `which`.
 template <class W, int which> W* thread_scratch(int64_t n) {
   thread_local std::vector<W> kept;
   if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
   return kept.data();
 }
 
-// n numbers to compute with: float and double where they lie, bf16 as floats in thread_scratch.
+// x [n] in the type that it is computed in: x itself if float or double, else a copy as floats in
+// thread_scratch.
 template <int which, class T> const Wide<T>* wide_copy(const T* x, int64_t n) {
   if constexpr (std::is_same_v<T, Wide<T>>)
     return x;

@@ -15,7 +15,7 @@ Shape::Shape(std::span<const int64_t> sizes) {
 }
 
 const Shape& Shape::checked() const {
-  constexpr int64_t most = int64_t{1} << 59;  // elements of eight bytes
+  constexpr int64_t most = int64_t{1} << 59;  // elements of 8 bytes in an address space of 62 bits
   int64_t product = std::count(begin(), end(), 0) > 0 ? 0 : 1;
   for (int i = 0; i < rank_; ++i) {
     const int64_t size = sizes_[static_cast<size_t>(i)];

@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-// The sizes of a tensor's axes, outermost first; at most 8 axes. [] is a scalar of one element. Sizes are not
-// negative, and their product counts memory: a shape that breaks this cannot be made.
+// The sizes of a tensor's axes, outermost first; at most 8 axes. [] is a scalar of one element. A shape with
+// a negative size, or with more elements than memory could hold, cannot be made: constructors and functions
+// fail.
 class Shape {
  public:
   static constexpr int max_rank = 8;
@@ -22,7 +23,7 @@ class Shape {
   int rank() const { return rank_; }
   // The size of axis i; a negative i counts from the back (-1 is the last). Fails out of range.
   int64_t operator[](int i) const { return sizes_[static_cast<size_t>(axis(i))]; }
-  // i made non-negative; fails out of range.
+  // The index of axis i counted from the front; fails out of range.
   int axis(int i) const;
   // The product of all sizes; 1 for a scalar.
   int64_t elements() const;
@@ -40,7 +41,7 @@ class Shape {
   std::string text() const;  // "[32, 65, 192]"
 
  private:
-  const Shape& checked() const;  // itself; fails where a size or their product is out of range
+  const Shape& checked() const;  // returns itself; fails where a size or the product of sizes is out of range
 
   std::array<int64_t, max_rank> sizes_{};
   int rank_ = 0;
@@ -48,8 +49,8 @@ class Shape {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-// The shape that a and b broadcast to, as NumPy does: aligned at the last axis, a size of 1 stretches.
-// Fails in the name of `op` where they do not.
+// The shape that a and b broadcast to, by NumPy's rule: axes are aligned at the last one, and a size of 1
+// stretches to the other's. Fails in the name of `op` where two sizes differ and neither is 1.
 Shape broadcast(const Shape& a, const Shape& b, const char* op);
 
 }  // namespace tessera

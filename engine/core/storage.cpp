@@ -20,7 +20,7 @@ std::atomic<bool> poison{false};
 
 constexpr uint64_t no_set = 0;
 
-// The blocks of one device that no storage holds, by their set and size.
+// Keeps the blocks of one device that no storage uses, by their set (see BlockSet) and size.
 class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
@@ -67,7 +67,7 @@ class Pool {
     set_ = set;
   }
 
-  // Its blocks become anyone's; those in use when their storages die.
+  // Its blocks become usable by any storage; a block in use does so when its storage dies.
   void end_set(uint64_t set) {
     std::lock_guard lock(mutex_);
     std::erase_if(home_, [=](const auto& entry) { return entry.second.set == set; });
@@ -115,7 +115,7 @@ class Pool {
     for (auto at = waiting_.begin(); at != waiting_.end() && at->first.set == no_set;) {
       const size_t bytes = at->first.bytes;
       void* const block = at->second;
-      at = waiting_.erase(at);  // first: release() may fail
+      at = waiting_.erase(at);  // before release(), which may fail
       stats_.reserved -= bytes;
       backend(device_).release(block, bytes);
     }
@@ -134,9 +134,9 @@ class Pool {
   Device device_;
   std::mutex mutex_;
   std::multimap<Key, void*> waiting_;
-  std::unordered_map<void*, Home> home_;                         // of the blocks that belong to a set
-  std::multimap<uint64_t, std::pair<size_t, void*>> constants_;  // of a set, no longer in use
-  uint64_t set_ = no_set, sets_made_ = no_set;                   // the set that is filled now
+  std::unordered_map<void*, Home> home_;                         // where each block of a set belongs
+  std::multimap<uint64_t, std::pair<size_t, void*>> constants_;  // unused, kept until their set ends
+  uint64_t set_ = no_set, sets_made_ = no_set;                   // set_ is filled now
   MemoryStats stats_;
 };
 
@@ -147,7 +147,7 @@ Pool& pool(Device device) {
   return device == Device::cpu ? cpu : cuda;
 }
 
-constexpr size_t granule = 512;  // sizes are rounded up to it, so that near equals share blocks
+constexpr size_t granule = 512;  // bytes; sizes are rounded up to it, so that similar sizes share blocks
 
 }  // namespace
 

@@ -7,10 +7,11 @@
 
 namespace tessera {
 
-// One block of memory. It comes from its device's pool and goes back to it, so that a training step asks
-// the system for nothing that the step before it had. Thread-safe.
+// One block of memory, aligned to 64 bytes. It comes from its device's pool and goes back to it, so that a
+// training step asks the system for no memory that the previous step already had. Thread-safe.
 class Storage {
  public:
+  // Fails where the device is missing, or has no more memory. Its content is not set.
   Storage(Device device, size_t bytes);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -28,17 +29,17 @@ class Storage {
 
 struct MemoryStats {
   size_t in_use = 0;                // bytes held by storages now
-  size_t peak = 0;                  // the most that `in_use` has been since the last reset_peak
-  size_t reserved = 0;              // bytes taken from the system: in use or waiting in the pool
-  uint64_t system_allocations = 0;  // blocks ever asked of the system
+  size_t peak = 0;                  // the largest `in_use` since the last reset_peak
+  size_t reserved = 0;              // bytes taken from the system: in use, or waiting in the pool
+  uint64_t system_allocations = 0;  // blocks requested from the system since the process began
 };
 
 MemoryStats memory_stats(Device device);
 void reset_peak(Device device);
 // Gives the pool's waiting blocks back to the system.
 void release_cached(Device device);
-// While on, every new block is filled with NaN bytes, so that a value that is read before it is written
-// shows. For tests; CPU only.
+// Fills every new block on the CPU with NaN bytes while on, so that a value which is read before it is
+// written shows. For tests.
 void poison_new_storage(bool on);
 
 }  // namespace tessera

@@ -15,17 +15,18 @@ namespace tessera {
 
 struct Leaf;
 
-// A handle on contiguous row-major memory. Copies share the numbers; clone() does not. Reshapes and
-// leading slices are views of the same memory, anything else is an op (engine/ops).
+// A handle on contiguous row-major memory. Copies of the handle share the memory; clone() copies it. Reshapes
+// and leading slices are views of the same memory; everything else is an op (engine/ops).
 class Tensor {
  public:
   Tensor() = default;  // no tensor: defined() is false
 
-  // Memory whose content is not set.
+  // A tensor whose content is not set.
   static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
   static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = Device::cpu);
-  // `values` in row-major order, converted to `dtype`; fails unless they are as many as the shape holds.
+  // A tensor of `values` in row-major order, converted to `dtype`, on the CPU. Fails unless there is one
+  // value for each element of the shape.
   static Tensor from(std::span<const double> values, const Shape& shape, DType dtype = DType::f32);
   static Tensor from(std::initializer_list<double> values, const Shape& shape, DType dtype = DType::f32);
   static Tensor from(std::span<const int64_t> values, const Shape& shape);  // i64
@@ -39,45 +40,51 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device() : Device::cpu; }
 
-  // The elements; fails if T is not the tensor's type. A device pointer for a CUDA tensor.
+  // A pointer to the elements, in device memory for a CUDA tensor. Fails if T is not the tensor's type.
   template <class T> T* data() const {
     expect_type(dtype_of<T>);
     return static_cast<T*>(raw());
   }
-  void* raw() const;
+  void* raw() const;  // the same pointer for any type
 
-  double item() const;                    // the one element; fails for any other count
+  double item() const;                    // the only element; fails where there are none or more
   std::vector<double> values() const;     // all elements on the host, as double
-  std::vector<int64_t> integers() const;  // the same for i64 and u8
+  std::vector<int64_t> integers() const;  // all elements of an i64 or u8 tensor; fails for other types
 
-  // The same numbers under another shape of as many elements. One size may be -1: what is left.
-  // The view shares the gradient too.
+  // A view with another shape of as many elements, which shares memory and gradient. One size may be -1: it
+  // becomes whatever fits. Fails where the counts of elements differ.
   Tensor reshape(const Shape& shape) const;
   Tensor reshape(std::initializer_list<int64_t> sizes) const;
-  // Entries [first, first + count) of axis 0, without a gradient: for data, not for a recorded value.
+  // A view of entries [first, first + count) of axis 0. It has no gradient, so it is for data and not for
+  // recorded values. Fails out of range.
   Tensor rows(int64_t first, int64_t count) const;
 
-  Tensor clone() const;          // a copy, without a gradient
-  Tensor to(DType dtype) const;  // converted copy without a gradient (itself if the same)
+  // Copies without a gradient. to() of the type or device that the tensor has already returns a constant
+  // that shares the memory.
+  Tensor clone() const;
+  Tensor to(DType dtype) const;
   Tensor to(Device device) const;
-  void copy_from(const Tensor& other) const;  // numbers of the same count, type and device
+  // Overwrites the elements with those of `other`, which may lie on another device. Fails unless the types
+  // and the counts of elements are the same.
+  void copy_from(const Tensor& other) const;
   void fill(double value) const;
-  // Whether any other handle (a view or copy of this one) holds the memory too.
+  // Whether another handle, such as a view, holds the memory too.
   bool shared() const { return storage_.use_count() > 1; }
 
   // --- gradients (engine/autograd/tape.h) ---
 
-  // Makes this a leaf: a recorded op that reads it leaves d loss / d this in grad(). Returns itself.
+  // Makes this a leaf x: after a backward pass over ops that read it, grad() is dL/dx. Returns itself. Fails
+  // for integers and for a recorded value.
   Tensor& require_grad();
   bool is_leaf() const { return leaf_ != nullptr; }
-  // The gradient that backward() left; undefined before, and after zero_grad().
+  // dL/dx as backward() has left it; undefined before it, and after zero_grad().
   Tensor grad() const;
-  // The next backward() starts the gradient anew, in the memory that it has.
+  // Makes the next backward() overwrite the gradient instead of adding to it. The memory stays.
   void zero_grad() const;
-  // The same numbers, as a constant: no gradient flows through.
+  // A constant that shares the memory: no gradient flows through it.
   Tensor detach() const;
 
-  // Where a tape knows this value: the tape's number (0: none) and its slot there. For tape.h alone.
+  // Where this value is on a tape: the tape's number (0: on none) and the slot. For tape.h alone.
   struct Place {
     uint64_t tape = 0;
     int slot = -1;
@@ -97,11 +104,11 @@ class Tensor {
   std::shared_ptr<Leaf> leaf_;
 };
 
-// What a leaf owns besides its numbers.
+// The gradient of a leaf.
 struct Leaf {
   Tensor grad;
-  bool stale = true;    // grad's numbers are from an earlier step: write over them
-  Tensor::Place place;  // where the current tape has met this leaf
+  bool stale = true;    // grad is of an earlier step: overwrite it
+  Tensor::Place place;  // on the tape that met this leaf last
 };
 
 }  // namespace tessera

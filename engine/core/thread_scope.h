@@ -18,8 +18,8 @@ namespace tessera {
 //   PlainAttention    the definition instead of the fused op      models/parts/attention.h
 //   TokenLayoutScope  where attention's tokens lie on the image   models/parts/token_layout.h
 //
-// Three settings hold for the whole process: set_threads() (parallel.h), allow_tf32() (replay.h) and
-// poison_new_storage() (storage.h).
+// Four settings hold for the whole process: set_threads() and SmallChunks (parallel.h), allow_tf32()
+// (replay.h), poison_new_storage() (storage.h).
 template <class Scope> class ThreadScope {
  public:
   ThreadScope(const ThreadScope&) = delete;

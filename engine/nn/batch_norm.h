@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// Batch norm of the last axis (engine/ops/batch_norm.h): weight, bias [width], at first 1 and 0, and the
-// statistics running_mean, running_var [width], at first 0 and 1, which training moves by 0.1.
+// Batch norm of the last axis (Ioffe and Szegedy, 2015; engine/ops/batch_norm.h). The parameters weight and
+// bias [width] start at 1 and 0; the statistics running_mean and running_var [width] start at 0 and 1, and
+// each pass in training moves them by 0.1 of the way to the batch's.
 struct BatchNorm {
   BatchNorm() = default;
   BatchNorm(const Scope& scope, int64_t width);

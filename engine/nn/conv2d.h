@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// A convolution over maps with channels last (engine/ops/conv.h). weight [out, in, k, k], or [out, 1, k, k]
-// for a depthwise one; bias [out]. Both start as PyTorch's, uniform in +-1/sqrt(fan_in), unless another start
-// is given for the weight: then the bias starts at 0.
+// A convolution over maps whose channels are the last axis (engine/ops/conv.h). weight [out, in, k, k], or
+// [out, 1, k, k] if depthwise; bias [out]. Both start as PyTorch's do, uniform in +-1/sqrt(fan_in). Where
+// weight_init is given, the weight starts by it and the bias starts at 0.
 struct Conv2d {
   struct Options {
     int64_t stride = 1, padding = 0;

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// Layer norm over the last axis (engine/ops/norm.h). weight, bias [dim], at first 1 and 0.
+// Layer norm over the last axis (Ba et al., 2016; engine/ops/norm.h). weight and bias [dim] start at 1 and 0.
 struct LayerNorm {
   LayerNorm() = default;
   LayerNorm(const Scope& scope, int64_t dim, double eps = 1e-5);

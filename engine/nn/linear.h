@@ -7,12 +7,12 @@
 
 namespace tessera {
 
-// y = f(x W^T + b), f the identity or an activation. weight [out, in], bias [out].
+// y = f(x W^T + b), where f is the identity or an activation. weight [out, in], bias [out].
 struct Linear {
   struct Options {
     bool bias = true;
-    Init weight_init = nullptr;  // null: by the scope's rule, the bias too; else the bias starts at 0,
-    Init bias_init = nullptr;    // or as this one says
+    Init weight_init = nullptr;  // null: weight and bias start by the scope's rule
+    Init bias_init = nullptr;    // where weight_init is given; null: 0
   };
 
   Linear() = default;

@@ -10,14 +10,15 @@
 
 namespace tessera {
 
+// A named tensor of a model: a trainable parameter or a buffer.
 struct Parameter {
   std::string name;  // as in the checkpoint: "blocks.0.attn.qkv.weight"
   Tensor value;
-  bool trainable;          // else a buffer: saved, never stepped
-  bool statistic = false;  // a buffer that forward passes in training move, of what they see
+  bool trainable;          // else a buffer: saved, but no optimizer changes it
+  bool statistic = false;  // a buffer that forward passes in training update, such as a running mean
 };
 
-// Every parameter and buffer of a model, in the order in which they were made. Only a Scope adds to it.
+// All parameters and buffers of a model, in the order in which they were made. Only a Scope adds to them.
 class Parameters {
  public:
   auto begin() const { return all_.begin(); }
@@ -25,11 +26,12 @@ class Parameters {
   size_t size() const { return all_.size(); }
 
   const Tensor* find(std::string_view name) const;  // null where there is none
-  int64_t trainable_count() const;                  // learned numbers
-  NamedTensors state() const;                       // names and values, buffers too
+  int64_t trainable_count() const;                  // elements of all trainable parameters
+  NamedTensors state() const;                       // names and values of parameters and buffers
 
-  // Copies the numbers of `state` in, converting the type. Whatever is missing, unknown or of another shape
-  // is said in one error that lists all of it; then nothing has changed. `where` names the source.
+  // Copies the values of `state` into the tensors of the same names, converted to their types. Fails, with
+  // nothing changed, if any name is missing or unknown or any shape differs; one error lists them all and
+  // begins with `where`, the source.
   void load(const NamedTensors& state, const std::string& where) const;
 
   void zero_grad() const;

@@ -6,17 +6,17 @@
 
 namespace tessera {
 
-// One forward pass of a model. In training, batch norms take the batch's statistics, and dropout and drop
-// path act, unless `drop` is off; what they draw comes from `random`.
+// The settings of one forward pass. In training, batch norms use the batch's statistics, and dropout and drop
+// path drop values (unless `drop` is off) by draws from `random`.
 struct Pass {
   bool training = false;
   Random random{0};
   bool drop = true;
-  uint64_t keys = 0;  // that were drawn
+  uint64_t keys = 0;  // how many keys have been drawn
 
   bool drops() const { return training && drop; }
 
-  uint64_t key() {  // a fresh key for one op's draws
+  uint64_t key() {  // a new key, from which one op derives its draws (philox)
     ++keys;
     return random.bits64();
   }

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Where in the model a module is made: it names each parameter there, and is the only way to get one, so
-// that none escapes the optimizer or the checkpoint.
+// A place in the model's tree of modules. It names each parameter that is made there, and is the only way to
+// make one, so that none escapes the optimizer or the checkpoint.
 //
 //   Linear fc1(scope / "fc1", dim, hidden);     // blocks.0.mlp.fc1.weight, .bias
 class Scope {
@@ -21,15 +21,16 @@ class Scope {
   Scope operator/(std::string_view name) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }
 
-  // A trainable leaf, drawn from a stream that depends on the seed and its name alone.
+  // Makes a trainable leaf. Its initial values depend on the seed and its full name alone. Fails for a name
+  // that was used before, as buffer() and statistic() do.
   Tensor parameter(std::string_view name, const Shape& shape, const Init& init) const;
-  // A tensor that is saved with the model but not trained.
+  // Makes a tensor that is saved with the model but not trained.
   Tensor buffer(std::string_view name, const Shape& shape, const Init& init) const;
-  // A buffer that forward passes move (Parameter::statistic): f32 in a model of bf16, which would lose small
-  // changes.
+  // Makes a buffer that forward passes update (Parameter::statistic). It is f32 in a bf16 model, because bf16
+  // would lose small changes.
   Tensor statistic(std::string_view name, const Shape& shape, const Init& init) const;
 
-  // The same place, for a model whose linear layers start by another rule.
+  // The same place with another rule for the initial values of linear layers.
   Scope with(LinearRule rule) const;
   LinearRule linear_rule() const { return linear_rule_; }
 

@@ -32,7 +32,7 @@ void AdamW::update(double lr, const Tensor& norm) {
                                 T(options_.beta2), T(1 - options_.beta2),
                                 T(options_.eps),   norm.defined() ? norm.data<double>() : nullptr};
       AdamWKernels<Dev>::template step<T>(items.data(), static_cast<int64_t>(items.size()), rates);
-      count(1);  // now that it is launched
+      count(1);  // after the launch, which may fail
     }
   });
 }

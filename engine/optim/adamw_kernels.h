@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// One parameter in one step.
+// One parameter and the numbers of its step.
 template <class T> struct AdamWItem {
   int64_t n;     // elements
   T* p;          // the parameter
@@ -18,12 +18,13 @@ template <class T> struct AdamWItem {
   T correction;  // 1 / sqrt(1 - beta2^t)
 };
 
+// The numbers of a step that all parameters share.
 template <class T> struct AdamWRates {
-  T beta1, rest1, beta2, rest2, eps;  // rest = 1 - beta, rounded once
-  const double* norm = nullptr;       // on the device: the gradient's; where not finite, nothing changes
+  T beta1, rest1, beta2, rest2, eps;  // rest = 1 - beta, computed in double and rounded once
+  const double* norm = nullptr;       // the gradients' norm, in the arrays' memory: if not finite, skip
 };
 
-// One element; the formula stands in adamw.h.
+// Updates one element by the formula in adamw.h.
 template <class T>
 TESSERA_HD inline void adamw_update(T& p, T g, T& m, T& v, const AdamWItem<T>& item, const AdamWRates<T>& r) {
   m = r.beta1 * m + r.rest1 * g;
@@ -32,7 +33,7 @@ TESSERA_HD inline void adamw_update(T& p, T g, T& m, T& v, const AdamWItem<T>& i
 }
 
 template <class Dev> struct AdamWKernels {
-  // The step of all `count` items, each read and written in a single pass.
+  // Steps all `count` items, in one pass over memory.
   template <class T> static void step(const AdamWItem<T>* items, int64_t count, const AdamWRates<T>& rates);
 };
 

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-// One block: the root of the sum of the parts, each thread's own in their order.
+// norm = sqrt(sum of parts), by one block. Each thread sums its parts in their order.
 __global__ void root_of_sum(int64_t count, const double* parts, double largest, double* norm) {
   wait_for_previous_kernel();
   double own = 0;

@@ -12,7 +12,7 @@ template <class T> struct ClipItem {
   T* g;       // a gradient
 };
 
-// norm [3] as clip_on_device (clip.h) has it.
+// Sets norm [3], as clip_on_device (clip.h) describes it, from this step's norm `root`.
 TESSERA_HD inline void set_norm(double root, double largest, double* norm) {
   norm[0] = root;
   if (!(root < largest)) norm[2] = 1;
@@ -23,8 +23,8 @@ template <class Dev> struct ClipKernels {
   // The sum of the squares of all elements of `count` items.
   template <class T> static double squares(const ClipItem<T>* items, int64_t count);
 
-  // norm [3], where the arrays are, by set_norm from the root of the sum of squares. Then g *= max_norm /
-  // norm, where that is finite and larger than a max_norm above 0.
+  // Sets norm [3], in the arrays' memory, by set_norm from the root of the sum of squares. Then
+  // g *= max_norm / norm, if the norm is finite and larger than max_norm, and max_norm is above 0.
   template <class T>
   static void clip(const ClipItem<T>* items, int64_t count, double max_norm, double largest, double* norm);
 

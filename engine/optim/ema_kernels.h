@@ -11,8 +11,8 @@ template <class T> struct EmaItem {
 };
 
 template <class Dev> struct EmaKernels {
-  // e += (1 - d) (p - e), given 1 - d: for a d near 1 rounded less than d e + (1 - d) p. Nothing where
-  // `norm`, which lies where the arrays are, is not finite (null: it is).
+  // e += rest (p - e) with rest = 1 - d, which rounds less than d e + (1 - d) p for d near 1. Nothing happens
+  // if *norm, in the arrays' memory, is not finite; a null norm counts as finite.
   template <class T> static void update(const EmaItem<T>* items, int64_t count, T rest, const double* norm);
 };
 

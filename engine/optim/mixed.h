@@ -7,19 +7,20 @@
 
 namespace tessera {
 
-// Mixed precision (Micikevicius et al., 2018, with bf16, which needs no scaling of the loss): a model
-// computes with bf16 weights, while the optimizer moves f32 ones by the widened gradients. Small steps are
-// not lost to rounding so, and all that is saved is f32.
+// Mixed precision (Micikevicius et al., 2018; bf16 needs no scaling of the loss). A model computes with bf16
+// weights, while the optimizer updates f32 weights by the gradients converted to f32. So small steps are not
+// lost to rounding, and everything that is saved is f32.
 class MixedWeights {
  public:
-  // Pairs of an f32 leaf that is optimized and a bf16 leaf of as many elements that computes. Fails for
-  // others.
+  // Each pair is an f32 leaf, which the optimizer updates, and the bf16 leaf of the same shape that the model
+  // computes with. Fails for other types or shapes, and for tensors that are no leaves.
   explicit MixedWeights(std::vector<std::pair<Tensor, Tensor>> pairs);
 
-  // The bf16 weights become the f32 ones, rounded to nearest: before a forward pass.
+  // Sets the bf16 weights to the f32 ones, rounded to nearest. Call it before a forward pass.
   void narrow() const;
-  // Adds the bf16 leaves' gradients to those of the f32 leaves, in f32; after zero_grad() of these it writes
-  // them. Called after the backward pass of each part of a batch. A leaf without a gradient adds none.
+  // Adds the bf16 leaves' gradients to those of the f32 leaves, in f32; overwrites them after zero_grad() of
+  // the f32 leaves. Call it after the backward pass of each micro-batch. A leaf without a gradient adds
+  // nothing.
   void widen_gradients() const;
 
  private:

@@ -14,7 +14,7 @@ struct MixedItem {
 };
 
 template <class Dev> struct MixedKernels {
-  // narrow = wide, rounded, for all `count` items.
+  // narrow = wide, rounded to nearest, for all `count` items.
   static void narrow(const MixedItem* items, int64_t count);
   // wide = narrow, or wide += narrow where the item says so.
   static void widen(const MixedItem* items, int64_t count);

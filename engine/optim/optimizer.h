@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Moves parameters down their gradients:
+// Updates parameters by their gradients. One file a rule derives from it:
 //
 //   AdamW optimizer(make_groups(trainable(parameters), 0.05));
 //   for (int64_t k = 0; k < iterations; ++k) {
@@ -17,29 +17,30 @@ namespace tessera {
 //     optimizer.step(schedule.lr(k));
 //   }
 //
-// Parameters without a gradient are left alone, weight decay included. The numbers do not depend on the
-// count of threads.
+// A parameter without a gradient stays as it is, without weight decay. Results do not depend on the number of
+// threads.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // One step at this learning rate, which must be finite and not negative.
+  // Takes one step with this learning rate. Fails unless it is finite and not negative.
   void step(double lr) { step(lr, {}); }
-  // The same where `norm` [1] f64, the gradient's on the parameters' device, is finite; else the numbers stay
-  // as they are, but for the count of steps (clip_on_device). The host does not wait for it.
+  // Takes the step only if norm [1] (f64, on the parameters' device, from clip_on_device) is finite. Else
+  // nothing but the step count changes, since the host does not wait for the norm; see undo_step_count().
   void step(double lr, const Tensor& norm);
-  // After a step whose norm was not finite: it counts no more.
+  // Takes the last step out of the step count. Call it after a step whose norm was not finite.
   virtual void undo_step_count() {}
   void zero_grad() const;
 
-  // All that a step reads besides parameters and gradients. The tensors share the optimizer's memory.
+  // Everything that a step reads besides parameters and gradients, to save it. The tensors share the
+  // optimizer's memory.
   virtual NamedTensors state() const = 0;
-  // Goes on exactly where the optimizer was that gave this state; errors as load_state's (state.h).
+  // Restores the state of another optimizer, to go on exactly where it was. Fails as load_state() of state.h.
   void load_state(const NamedTensors& state, const std::string& where) const;
 
-  // Of all groups, in their order.
+  // The parameters of all groups, in their order.
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
  protected:
@@ -48,18 +49,19 @@ class Optimizer {
     double lr_scale, weight_decay;
   };
 
-  // Fails in the name of `rule` unless there are parameters, all f32 or all f64, on one device, and each is a
-  // leaf of a name of its own.
+  // Fails, naming `rule`, unless there are parameters, all are f32 or all f64, on one device, and each is a
+  // leaf with a name of its own.
   Optimizer(const char* rule, const std::vector<ParameterGroup>& groups);
 
-  // A tensor of zeros for each parameter, as the moments start.
+  // A tensor of zeros for each parameter, in which moments start.
   std::vector<Tensor> zeros() const;
 
+  // Does the step, for a learning rate that step() has checked.
   virtual void update(double lr, const Tensor& norm) = 0;
 
   const char* rule_;
   std::vector<Tensor> parameters_;
-  std::vector<Settings> settings_;  // of each parameter
+  std::vector<Settings> settings_;  // one for each parameter
 };
 
 }  // namespace tessera

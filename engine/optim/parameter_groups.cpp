@@ -20,7 +20,7 @@ bool takes(const GroupRule& rule, const std::string& name, const Tensor& value) 
   return matches(name, rule.pattern) && (!rule.dimensions || value.rank() == *rule.dimensions);
 }
 
-// Why `rule` got no parameter.
+// Fails with the reason why `rule` got no parameter.
 [[noreturn]] void fail_unused(const GroupRule& rule, const NamedTensors& parameters) {
   std::vector<std::string> names;
   for (const auto& [name, value] : parameters) {
@@ -63,7 +63,7 @@ std::vector<ParameterGroup> make_groups(const NamedTensors& parameters, double w
 }
 
 bool matches(std::string_view name, std::string_view pattern) {
-  // Of several stars only the last one need ever take more letters: those before it have what they need.
+  // On a mismatch only the last star takes one more character: earlier stars never need to change.
   size_t n = 0, p = 0, star = pattern.npos, taken = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -10,31 +10,31 @@
 
 namespace tessera {
 
-// Parameters that an optimizer treats alike.
+// Parameters that an optimizer steps with the same settings.
 struct ParameterGroup {
   NamedTensors parameters;  // leaves
-  double lr_scale = 1;      // times the step's learning rate
+  double lr_scale = 1;      // multiplies the step's learning rate
   double weight_decay = 0;
 };
 
-// What is special about the parameters whose names match: {"*.bias", 0}.
+// Settings for the parameters whose names match a pattern: {"*.bias", 0} takes biases out of weight decay.
 struct GroupRule {
   std::string pattern;                 // see matches()
-  std::optional<double> weight_decay;  // nothing: as the others have it
+  std::optional<double> weight_decay;  // without a value: make_groups' weight_decay
   double lr_scale = 1;
-  std::optional<int64_t> dimensions{};  // only those of so many: 1 for biases and the scales of norms
+  std::optional<int64_t> dimensions{};  // takes only parameters with so many axes; 1: biases, scales of norms
 };
 
-// The parameters of a model that are learned.
+// The trainable parameters of a model, without its buffers.
 NamedTensors trainable(const Parameters& parameters);
 
-// A group for each rule, and one for the parameters that no rule matches; of several rules the first counts.
-// Fails for a rule that gets no parameter, since it is a typing error or stands too late, and for a factor or
-// decay that is negative or not finite.
+// Makes a group for each rule, and one for the parameters that no rule matches. A parameter goes to the first
+// rule that matches it. Fails for a rule that gets no parameter (it is misspelt, or earlier rules take its
+// parameters), and for a scale or decay that is negative or not finite.
 std::vector<ParameterGroup> make_groups(const NamedTensors& parameters, double weight_decay,
                                         const std::vector<GroupRule>& rules = {});
 
-// Whether `name` is as `pattern` says: * stands for any letters, dots too, and ? for one.
+// Whether `name` matches `pattern`, in which * stands for any characters (dots too) and ? for one.
 bool matches(std::string_view name, std::string_view pattern);
 
 }  // namespace tessera

@@ -17,14 +17,6 @@ Schedule::Schedule(const Options& options) : options_(options) {
         iterations);
 }
 
-Schedule Schedule::constant(double M) {
-  return Schedule({.highest = M, .first = M, .last = M, .decay = Decay::none});
-}
-
-Schedule Schedule::warmup_cosine(double M, double m, int64_t w, int64_t n) {
-  return Schedule({.highest = M, .first = m, .last = m, .warmup = w, .iterations = n});
-}
-
 double Schedule::lr(int64_t k) const {
   const auto& [highest, first, last, warmup, iterations, decay] = options_;
   if (k < warmup)

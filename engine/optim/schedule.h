@@ -4,31 +4,26 @@
 
 namespace tessera {
 
-// The learning rate of every iteration k = 0, 1, ... of a run.
+// The learning rate of iterations k = 0, 1, ... of a run: a linear warm-up, then a decay. With M = highest,
+// w = warmup, n = iterations and r = (k - w) / (n - w), iteration k runs at
+//   k < w:   first + (M - first) k / w
+//   linear:  M + (last - M) r
+//   cosine:  last + (M - last) (1 + cos(pi r)) / 2     (Loshchilov and Hutter, 2017)
+//   none:    M
+// Under a decay, iterations from n on run at `last`, and iteration 0 runs at `first` even if w is 0, as in
+// the code of the paper on SPT and LSA.
 class Schedule {
  public:
-  // M throughout.
-  static Schedule constant(double M);
-
-  // Warm-up, then half a cosine (Loshchilov and Hutter, 2017), from m to M over the first w of n iterations
-  // and back to m:
-  //   k < w: m + (M - m) k / w,  else m + (M - m) (1 + cos(pi (k - w) / (n - w))) / 2
-  // Iteration 0 runs at m even if w is 0, as in the SPT and LSA paper's code, and all from n on do.
-  // Fails unless 0 <= m <= M and 0 <= w <= n.
-  static Schedule warmup_cosine(double M, double m, int64_t w, int64_t n);
-
   // How the learning rate falls after the warm-up.
   enum class Decay { none, linear, cosine };
   struct Options {
-    double highest = 0;          // M
-    double first = 0, last = 0;  // what the warm-up begins at, what the decay ends at and stays at
-    int64_t warmup = 0;          // w
-    int64_t iterations = 0;      // n, the decay's end
+    double highest = 0;
+    double first = 0, last = 0;
+    int64_t warmup = 0, iterations = 0;
     Decay decay = Decay::cosine;
   };
-  // The same in general: k < w: first + (M - first) k / w, then with r = (k - w) / (n - w) from 0 to 1
-  //   linear: M + (last - M) r,   cosine: last + (M - last) (1 + cos(pi r)) / 2,   none: M for good
-  // Fails unless 0 <= first, last <= M and 0 <= w <= n.
+
+  // Fails unless 0 <= first, last <= highest and 0 <= warmup <= iterations.
   explicit Schedule(const Options& options);
 
   double lr(int64_t k) const;

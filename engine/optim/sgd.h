@@ -4,10 +4,10 @@
 
 namespace tessera {
 
-// Stochastic gradient descent with momentum mu, as PyTorch writes it (Sutskever et al., 2013). With gradient
-// g, rate eta and weight decay lambda:
+// Stochastic gradient descent with momentum mu (Sutskever et al., 2013, in PyTorch's form). A step with
+// gradient g, learning rate eta and weight decay lambda does
 //   d <- g + lambda p
-//   b <- mu b + d                           from b = 0
+//   b <- mu b + d                           where b starts at 0
 //   p <- p - eta b,  or with Nesterov's momentum  p - eta (d + mu b)
 class Sgd : public Optimizer {
  public:
@@ -16,11 +16,11 @@ class Sgd : public Optimizer {
     bool nesterov = false;
   };
 
-  // Fails as Optimizer does, unless 0 <= momentum < 1, and for Nesterov's momentum of 0.
+  // Fails as Optimizer does, unless 0 <= momentum < 1, and for nesterov without momentum.
   Sgd(const std::vector<ParameterGroup>& groups, const Options& options);
   explicit Sgd(const std::vector<ParameterGroup>& groups) : Sgd(groups, Options()) {}
 
-  NamedTensors state() const override;  // b.NAME for each parameter; nothing without momentum
+  NamedTensors state() const override;  // b.NAME of each parameter; nothing without momentum
 
  private:
   void update(double lr, const Tensor& norm) override;

@@ -6,16 +6,16 @@
 
 namespace tessera {
 
-// One parameter in one step.
+// One parameter and the numbers of its step.
 template <class T> struct SgdItem {
   int64_t n;       // elements
   T* p;            // the parameter
   const T* g;      // its gradient
-  T* b;            // its momentum's buffer; null without momentum
+  T* b;            // its momentum; null without momentum
   T rate, lambda;  // eta, weight decay
 };
 
-// Element i; the formula stands in sgd.h.
+// Updates element i by the formula in sgd.h.
 template <class T>
 TESSERA_HD inline void sgd_update(const SgdItem<T>& item, int64_t i, T momentum, bool nesterov) {
   const T d = item.g[i] + item.lambda * item.p[i];
@@ -29,8 +29,8 @@ TESSERA_HD inline void sgd_update(const SgdItem<T>& item, int64_t i, T momentum,
 }
 
 template <class Dev> struct SgdKernels {
-  // The step of all `count` items, each read and written in a single pass. norm: of the gradient, where the
-  // arrays are, or null; where it is not finite, nothing changes.
+  // Steps all `count` items, in one pass over memory. Nothing changes if *norm, the gradients' norm in the
+  // arrays' memory, is not finite; a null norm counts as finite.
   template <class T>
   static void step(const SgdItem<T>* items, int64_t count, T momentum, bool nesterov, const double* norm);
 };

@@ -9,11 +9,12 @@ namespace {
 
 using Pair = Statistics::Pair;
 
-// Copies for each pair from one tensor to the other, as between(pair) says: {from, to, when_taken}.
+// A copy from one tensor of a pair to the other, done if the step was taken, or if it was skipped.
 struct Way {
   const Tensor &from, &to;
   bool when_taken;
 };
+// Copies between the tensors of each pair as between(pair) says. An undefined norm copies all.
 template <class Between>
 void copy_pairs(const std::vector<Pair>& pairs, const Tensor& norm, Between between) {
   if (pairs.empty()) return;

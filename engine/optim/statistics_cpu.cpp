@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// A few hundred short arrays: not worth a parallel loop.
+// A few hundred short arrays are not worth a parallel loop.
 template <>
 template <class T>
 void StatisticsKernels<Cpu>::copy(const StatisticsItem<T>* items, int64_t count, const double* norm) {

@@ -4,17 +4,17 @@
 
 namespace tessera {
 
+// A buffer to copy.
 template <class T> struct StatisticsItem {
   int64_t n;  // elements
   const T* from;
   T* to;
-  // Whether it is copied after a step that was taken, or after one that was left out.
-  bool when_taken;
+  bool when_taken;  // copy if the step was taken (the norm is finite); else copy if it was skipped
 };
 
 template <class Dev> struct StatisticsKernels {
-  // to = from of those of the `count` items for which `norm`, which lies where they are, is finite as they
-  // want it; null: of all.
+  // to = from for those of the `count` items whose when_taken is whether *norm, in the arrays' memory, is
+  // finite; for all of them if norm is null.
   template <class T> static void copy(const StatisticsItem<T>* items, int64_t count, const double* norm);
 };
 

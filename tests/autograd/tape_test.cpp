@@ -32,7 +32,10 @@ TEST_CASE("tape: what needs no gradient is not recorded") {
   Tape tape;
   const Tensor y = scale(x, 3);
   CHECK(tape.steps().empty());
-  CHECK_THROWS_AS(tape.backward(sum(y)), Error);
+  CHECK_THROWS_WITH_AS(
+      tape.backward(sum(y)),
+      "tape: backward of [], which this tape did not record; was it made before the tape, or detached?",
+      Error);
 }
 
 TEST_CASE("tape: a value that is used several times adds its gradients up") {
@@ -122,7 +125,8 @@ TEST_CASE("tape: kept gradients") {
   CHECK(tape.gradient(w).values() == Values{8, 16});
   CHECK(tape.gradient_of_step(0).values() == Values{4, 8});
   CHECK(!tape.gradient_of_step(1).defined());
-  CHECK_THROWS_AS(tape.gradient(y), Error);
+  CHECK_THROWS_WITH_AS(tape.gradient(y),
+                       "tape: the gradient of [2] was not kept; call keep() before backward()", Error);
 }
 
 TEST_CASE("tape: keep_all keeps every step's, and a kept gradient is nobody else's") {
@@ -158,14 +162,21 @@ TEST_CASE("tape: errors of backward") {
   const Tensor y = scale(w, 2), loss = sum(y);
   CHECK_THROWS_WITH_AS(tape.backward(y), "tape: backward from [2] needs its gradient; a loss has one element",
                        Error);
-  CHECK_THROWS_AS(tape.backward(y, Tensor::empty({3}, DType::f64)), Error);
-  CHECK_THROWS_AS(tape.backward(y, Tensor::empty({2}, DType::f32)), Error);
-  CHECK_THROWS_AS(tape.backward(sum(Tensor::empty({2}))), Error);
+  CHECK_THROWS_WITH_AS(tape.backward(y, Tensor::empty({3}, DType::f64)), "tape: gradient f64 [3] for f64 [2]",
+                       Error);
+  CHECK_THROWS_WITH_AS(tape.backward(y, Tensor::empty({2}, DType::f32)), "tape: gradient f32 [2] for f64 [2]",
+                       Error);
+  CHECK_THROWS_WITH_AS(
+      tape.backward(sum(Tensor::empty({2}))),
+      "tape: backward of [], which this tape did not record; was it made before the tape, or detached?",
+      Error);
   tape.backward(loss);
   CHECK_THROWS_WITH_AS(tape.backward(loss),
                        "tape: backward a second time; a tape is read once, record the step again", Error);
   CHECK_THROWS_WITH_AS(scale(w, 2), "scale: its tape was read already; a new step needs a new tape", Error);
-  CHECK_THROWS_AS(Tensor(y).require_grad(), Error);
+  CHECK_THROWS_WITH_AS(Tensor(y).require_grad(),
+                       "tensor: a recorded value has its gradient on the tape; detach() it to make a leaf",
+                       Error);
 }
 
 TEST_CASE("tape: a dry run records, and touches no memory") {

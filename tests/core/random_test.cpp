@@ -79,7 +79,7 @@ TEST_CASE("random: truncated, ranged, whole and yes-or-no draws") {
   CHECK(std::abs(yes - 1750) < 150);
   CHECK(random.below(1) == 0);
   CHECK_THROWS_WITH_AS(random.below(0), "random: below(0) has no value to give", Error);
-  CHECK_THROWS_AS(random.truncated_normal(1, 1), Error);
+  CHECK_THROWS_WITH_AS(random.truncated_normal(1, 1), "random: no normal value between 1 and 1", Error);
 }
 
 TEST_CASE("random: a saved state goes on exactly, at any place in a block") {

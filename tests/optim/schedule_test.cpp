@@ -12,11 +12,20 @@ using namespace tessera;
 
 namespace {
 
+// A warm-up from `lowest` to `highest`, and half a cosine back.
+Schedule warmup_cosine(double highest, double lowest, int64_t warmup, int64_t iterations) {
+  return Schedule(
+      {.highest = highest, .first = lowest, .last = lowest, .warmup = warmup, .iterations = iterations});
+}
+
+Schedule constant(double highest) {
+  return Schedule({.highest = highest, .first = highest, .last = highest, .decay = Schedule::Decay::none});
+}
+
 Schedule schedule_of(const Json& run) {
-  const int64_t a_epoch = run["iterations_per_epoch"].get<int64_t>();
-  return Schedule::warmup_cosine(run["max_lr"].get<double>(), run["min_lr"].get<double>(),
-                                 run["warmup_epochs"].get<int64_t>() * a_epoch,
-                                 run["epochs"].get<int64_t>() * a_epoch);
+  const int64_t epoch = run["iterations_per_epoch"].get<int64_t>();
+  return warmup_cosine(run["max_lr"].get<double>(), run["min_lr"].get<double>(),
+                       run["warmup_epochs"].get<int64_t>() * epoch, run["epochs"].get<int64_t>() * epoch);
 }
 
 void check_lr(const Schedule& schedule, int64_t k, double wanted) {
@@ -41,16 +50,16 @@ TEST_CASE("warm-up and cosine are the reference's, at every iteration") {
 }
 
 TEST_CASE("the ends") {
-  const Schedule schedule = Schedule::warmup_cosine(1, 0.1, 10, 30);
+  const Schedule schedule = warmup_cosine(1, 0.1, 10, 30);
   CHECK(schedule.lr(0) == 0.1);
   CHECK(schedule.lr(10) == 1);
   CHECK(schedule.lr(20) == doctest::Approx(0.55).epsilon(1e-15));
   CHECK(schedule.lr(30) == 0.1);
   CHECK(schedule.lr(1000) == 0.1);
-  CHECK(Schedule::warmup_cosine(1, 0.1, 10, 10).lr(9) == doctest::Approx(0.91).epsilon(1e-15));
-  CHECK(Schedule::warmup_cosine(1, 0.1, 0, 0).lr(0) == 0.1);
-  CHECK(Schedule::constant(0.3).lr(0) == 0.3);
-  CHECK(Schedule::constant(0.3).lr(1000) == 0.3);
+  CHECK(warmup_cosine(1, 0.1, 10, 10).lr(9) == doctest::Approx(0.91).epsilon(1e-15));
+  CHECK(warmup_cosine(1, 0.1, 0, 0).lr(0) == 0.1);
+  CHECK(constant(0.3).lr(0) == 0.3);
+  CHECK(constant(0.3).lr(1000) == 0.3);
 }
 
 TEST_CASE("a warm-up from one rate, a decay to another, and the rest of the run there") {
@@ -74,11 +83,8 @@ TEST_CASE("a warm-up from one rate, a decay to another, and the rest of the run 
 }
 
 TEST_CASE("schedules that make no sense are refused") {
-  CHECK(error_of([] {
-          Schedule::warmup_cosine(0.1, 1, 0, 1);
-        }).find("schedule: a learning rate from 1 to 0.1") == 0);
-  CHECK(error_of([] { Schedule::constant(-1); }).find("schedule: a learning rate from -1 to -1") == 0);
-  CHECK(error_of([] { Schedule::constant(NAN); }).find("schedule: a learning rate from nan") == 0);
-  CHECK(error_of([] { Schedule::warmup_cosine(1, 0, 11, 10); }) ==
-        "schedule: 11 iterations of warm-up in a run of 10");
+  CHECK(error_of([] { warmup_cosine(0.1, 1, 0, 1); }).find("schedule: a learning rate from 1 to 0.1") == 0);
+  CHECK(error_of([] { constant(-1); }).find("schedule: a learning rate from -1 to -1") == 0);
+  CHECK(error_of([] { constant(NAN); }).find("schedule: a learning rate from nan") == 0);
+  CHECK(error_of([] { warmup_cosine(1, 0, 11, 10); }) == "schedule: 11 iterations of warm-up in a run of 10");
 }
