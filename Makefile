@@ -9,7 +9,7 @@ MINUTES ?= 10
 SHELL   := /bin/bash
 
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
-           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev libjpeg62-turbo-dev libmatio-dev \
+           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libjpeg62-turbo-dev \
            libarchive-dev libcurl4-openssl-dev libbenchmark-dev
 LINTERS  = clang-format clang-tidy
 LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "data/fetch/md5.h"
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 #include "engine/io/file.h"
@@ -21,11 +21,11 @@ constexpr size_t most_examples = 10;
 constexpr std::array<const char*, 2> split_names{"train", "validation"};
 
 struct Seen {
-  Md5::Digest pixels{}, file{};
-  int height = 0, width = 0;  // 0: unreadable
+  Md5Digest pixels{}, file{};
+  int height = 0, width = 0;  // 0: cannot be decoded
 };
 
-// The pictures of both splits under one number, the training ones first.
+// The images of both splits in one numbering, training images first.
 class Pictures {
  public:
   explicit Pictures(const Dataset& dataset) : dataset_(dataset), seen_(static_cast<size_t>(size())) {}
@@ -39,8 +39,8 @@ class Pictures {
   bool are_files() const { return dynamic_cast<const FileSplit*>(dataset_.train.get()) != nullptr; }
   const Seen& operator[](int64_t i) const { return seen_[static_cast<size_t>(i)]; }
 
-  // The messages of those that cannot be read, in their order.
-  std::vector<std::string> look(const std::function<void(double)>& at_work) {
+  // Decodes all images in parallel. Returns the messages of those that fail, in their order.
+  std::vector<std::string> look(const std::function<void(double)>& on_progress) {
     std::vector<std::string> failures(seen_.size());
     std::atomic<int64_t> done = 0;
     std::mutex telling;
@@ -52,8 +52,8 @@ class Pictures {
           failures[static_cast<size_t>(i)] = error.what();
         }
       done += end - begin;
-      if (const std::unique_lock lock(telling, std::try_to_lock); at_work && lock)
-        at_work(static_cast<double>(done) / static_cast<double>(size()));
+      if (const std::unique_lock lock(telling, std::try_to_lock); on_progress && lock)
+        on_progress(static_cast<double>(done) / static_cast<double>(size()));
     });
     std::erase(failures, std::string());
     return failures;
@@ -63,19 +63,17 @@ class Pictures {
   void look_at(int64_t i, Image& image) {
     Seen& seen = seen_[static_cast<size_t>(i)];
     if (split(i).has_masks()) split(i).mask(number(i), image);
-    if (are_files()) {  // as it is stored, before it was fitted to the data set's size
+    if (are_files()) {  // as stored, before it is fitted to the data set's size
       const std::string path = source(i);
       const std::vector<uint8_t> bytes = read_bytes(path, max_image_file_bytes);
-      seen.file = md5(bytes);
+      seen.file = md5({bytes});
       image = decode_image(bytes, path);
     } else {
       split(i).image(number(i), image);
     }
     const std::array<int, 2> size{image.height, image.width};
-    Md5 sum;  // of the size too: 2 x 8 and 4 x 4 pixels are not the same picture
-    sum.update({reinterpret_cast<const uint8_t*>(size.data()), sizeof size});
-    sum.update(image.pixels);
-    seen.pixels = sum.finish();
+    // The size is part of the sum, because 2 x 8 and 4 x 4 equal pixels are different images.
+    seen.pixels = md5({{reinterpret_cast<const uint8_t*>(size.data()), sizeof size}, image.pixels});
     seen.height = image.height;
     seen.width = image.width;
   }
@@ -97,7 +95,7 @@ std::string plural(int64_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-// The readable pictures whose pixels stand more than once: groups in the order of their first.
+// Groups of images with equal pixels, in the order of their first members.
 std::vector<std::vector<int64_t>> groups(const Pictures& pictures) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < pictures.size(); ++i)
@@ -123,7 +121,7 @@ std::string pair_text(const Pictures& pictures, int64_t a, int64_t b) {
   return pictures.source(a) + " = " + pictures.source(b);
 }
 
-// Equal pictures in one split. Each but the first of its group and split counts.
+// Equal images in one split. All but the first of a group and split count.
 Finding copies_within(const Pictures& pictures, const std::vector<std::vector<int64_t>>& same) {
   Finding finding{.kind = "duplicates", .message = "", .count = 0, .examples = {}, .wrong = false};
   for (const auto& group : same)
@@ -136,10 +134,10 @@ Finding copies_within(const Pictures& pictures, const std::vector<std::vector<in
   return finding;
 }
 
-// Validation pictures that training sees too. What was `published` with some is not worse for having them.
+// Validation images that are in the training split too. They are wrong beyond the number `published`.
 Finding leaks(const Pictures& pictures, const std::vector<std::vector<int64_t>>& same, int64_t published) {
   Finding finding{.kind = "leakage", .message = "", .count = 0, .examples = {}, .wrong = true};
-  for (const auto& group : same)  // sorted: the training pictures come first
+  for (const auto& group : same)  // sorted, so training images come first
     for (const int64_t i : group)
       if (pictures.in_train(group.front()) && !pictures.in_train(i)) {
         note(finding, pair_text(pictures, group.front(), i));
@@ -186,7 +184,8 @@ void find_sizes(const Pictures& pictures, int side, DatasetCheck& result) {
   add(result.findings, std::move(finding));
 }
 
-void compare_counts(const Dataset& dataset, const PublishedSet& set, DatasetCheck& result) {
+void compare_counts(const Dataset& dataset, const DatasetEntry& entry, DatasetCheck& result) {
+  const PublishedSet& set = *entry.published;
   const auto compare = [&](const char* what, int64_t have, int64_t wanted, int64_t sign) {
     if (wanted > 0 && have != wanted)
       result.findings.push_back(
@@ -196,14 +195,14 @@ void compare_counts(const Dataset& dataset, const PublishedSet& set, DatasetChec
            {},
            true});
   };
-  const bool coarse = set.name == "cifar100" && dataset.classes() == 20;
-  compare("classes", dataset.classes(), coarse ? 20 : set.classes, 1);
+  const bool coarse = entry.coarse_classes > 0 && dataset.classes() == entry.coarse_classes;
+  compare("classes", dataset.classes(), coarse ? entry.coarse_classes : set.classes, 1);
   compare("training images", result.images[0], set.train, 1);
   compare("validation images", result.images[1], set.validation, 1);
 }
 
 void find_empty_classes(const Dataset& dataset, DatasetCheck& result) {
-  if (dataset.train->has_masks()) return;  // the classes are those of pixels
+  if (dataset.train->has_masks()) return;  // labels are of pixels, not of images
   for (size_t s = 0; s < 2; ++s) {
     Finding finding{.kind = "empty class", .message = "", .count = 0, .examples = {}, .wrong = true};
     for (size_t k = 0; k < dataset.class_names.size(); ++k)
@@ -220,20 +219,21 @@ bool DatasetCheck::passed() const {
   return std::none_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.wrong; });
 }
 
-DatasetCheck check_dataset(const Dataset& dataset, const PublishedSet* set,
-                           const std::function<void(double)>& at_work) {
+DatasetCheck check_dataset(const Dataset& dataset, const DatasetEntry* entry,
+                           const std::function<void(double)>& on_progress) {
   DatasetCheck result;
   for (size_t s = 0; s < 2; ++s) {
     const Split& split = s == 0 ? *dataset.train : *dataset.validation;
     result.images[s] = split.size();
     result.histogram[s] = class_counts(split, dataset.classes());
   }
-  if (set) compare_counts(dataset, *set, result);
+  const PublishedSet* set = entry && entry->published ? &*entry->published : nullptr;
+  if (set) compare_counts(dataset, *entry, result);
   find_empty_classes(dataset, result);
 
   Pictures pictures(dataset);
   Finding unreadable{.kind = "unreadable", .message = "", .count = 0, .examples = {}, .wrong = true};
-  for (const std::string& failure : pictures.look(at_work)) note(unreadable, failure);
+  for (const std::string& failure : pictures.look(on_progress)) note(unreadable, failure);
   unreadable.message = plural(unreadable.count, "picture") + " that cannot be decoded" +
                        (dataset.train->has_masks() ? ", or whose mask cannot" : "");
   add(result.findings, std::move(unreadable));
@@ -245,10 +245,10 @@ DatasetCheck check_dataset(const Dataset& dataset, const PublishedSet* set,
   return result;
 }
 
-std::vector<Finding> check_sums(const fs::path& dir, const PublishedSet& set) {
+std::vector<Finding> check_sums(const fs::path& dir, const DatasetEntry& entry) {
   Finding finding{.kind = "checksum", .message = "", .count = 0, .examples = {}, .wrong = true};
-  for (const auto& [name, wanted] : set.sums)
-    for (const fs::path& root : {dir, dir / set.folder, dir / set.name}) {
+  for (const auto& [name, wanted] : entry.published->sums)
+    for (const fs::path& root : {dir, dir / entry.published->folder, dir / entry.name}) {
       if (!is_file(root / name)) continue;
       if (const std::string sum = md5_of_file(root / name); sum != wanted)
         note(finding, (root / name).string() + ": MD5 " + sum + ", published " + wanted);

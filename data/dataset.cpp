@@ -4,7 +4,6 @@
 
 #include "data/formats/resize.h"
 #include "engine/core/error.h"
-#include "engine/core/parallel.h"
 
 namespace tessera {
 
@@ -44,7 +43,7 @@ MaskedSplit::MaskedSplit(int height, int width, std::vector<uint8_t> pixels, std
 
 namespace {
 
-// The innermost folder that holds all of the files.
+// The innermost folder that contains all of the files.
 std::filesystem::path common_folder(const std::vector<FileSplit::Item>& items) {
   if (items.empty()) return {};
   std::filesystem::path common = items.front().path.parent_path();
@@ -89,7 +88,7 @@ void FileSplit::image(int64_t i, Image& out) const {
   keep(i, out);
 }
 
-// Another thread may have decoded the same picture meanwhile: the first one stays.
+// If another thread has decoded the same image meanwhile, its copy stays.
 void FileSplit::keep(int64_t i, const Image& image) const {
   if (room_.load(std::memory_order_relaxed) <= 0 || room_.fetch_sub(1) <= 0) return;
   auto copy = std::make_unique<uint8_t[]>(image_bytes_);
@@ -105,20 +104,6 @@ std::vector<int64_t> class_counts(const Split& split, int64_t classes) {
   std::vector<int64_t> counts(static_cast<size_t>(classes));
   for (int64_t i = 0; i < split.size(); ++i) ++counts.at(static_cast<size_t>(split.label(i)));
   return counts;
-}
-
-std::vector<std::string> unreadable_images(const Split& split) {
-  std::vector<std::string> messages(static_cast<size_t>(split.size()));
-  parallel_for(split.size(), 16, [&](int64_t begin, int64_t end) {
-    Image image;
-    for (int64_t i = begin; i < end; ++i) try {
-        split.image(i, image);
-      } catch (const Error& error) {
-        messages[static_cast<size_t>(i)] = error.what();
-      }
-  });
-  std::erase(messages, std::string());
-  return messages;
 }
 
 }  // namespace tessera

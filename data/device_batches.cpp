@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t staged_bytes = int64_t{16} << 20;  // of a set on its way to the device
+constexpr int64_t staged_bytes = int64_t{16} << 20;  // buffer for uploading the data set
 
 FeedPlan plan_of(const Split& split, const Pipeline& pipeline, const DeliveryOptions& options, int64_t batch,
                  int64_t slots) {
@@ -52,8 +52,7 @@ DeviceBatches::DeviceBatches(std::shared_ptr<const Split> split, const Pipeline&
       pipeline_(pipeline),
       options_(options),
       feed_(make_feed(options.device, plan_of(*split_, pipeline, options, batch, slots))) {
-  check(!split_->has_masks() && !pipeline.has_float_ops(),
-        "loader: masks, and operations on floats of one's own, stay on the CPU");
+  check(!split_->has_masks(), "loader: batches with masks are made on the CPU alone");
   check(options.dtype == DType::f32 || options.dtype == DType::bf16, "loader: images of ", options.dtype,
         "; a GPU makes f32 and bf16");
   const auto made = [&](const Shape& shape, DType dtype) {

@@ -11,32 +11,33 @@ namespace tessera {
 
 struct Batch;
 
-// Where a loader's batches are delivered. On a GPU they are made there too, from the same draws to the same
-// bytes: the host says what is drawn, a stream beside the step's does it (data/feed.h).
+// Where a loader's batches are delivered. For a GPU they are made on it: the host draws the augmentations, a
+// stream beside the training step's applies them (data/feed.h). The pixels equal those that the CPU makes.
 struct DeliveryOptions {
   Device device = Device::cpu;
-  DType dtype = DType::f32;  // of the images; bf16 on a GPU alone
-  bool resident = true;      // keep the set's bytes in device memory, where they fit
-  int64_t classes = 0;       // of a batch's shares, mixed or not; 0: it has none
+  DType dtype = DType::f32;  // of the images; bf16 only on a GPU
+  bool resident = true;      // keep the data set in device memory if it fits
+  int64_t classes = 0;       // of Batch::shares; 0: no shares
 };
 
-// The host's side of the batches that a GPU makes, in `slots` that are filled in turn.
+// The host's side of batches that a GPU makes. They go through `slots`, which are filled in turn.
 class DeviceBatches {
  public:
-  // Decodes the whole split where it is kept on the device; fails with the path of a picture that cannot be.
+  // Decodes the whole split if it is kept on the device. Fails, naming the file, if an image cannot be
+  // decoded.
   DeviceBatches(std::shared_ptr<const Split> split, const Pipeline& pipeline, const DeliveryOptions& options,
                 int64_t batch, int64_t slots);
   ~DeviceBatches();
 
   bool resident() const { return feed_->keeps_pictures(); }
 
-  // Before a slot is filled again: what it held has left the host.
+  // Waits until the slot's former content has left the host, so that it can be filled again.
   void wait_for(int64_t slot) { feed_->wait_for(slot); }
-  // Writes down picture i of the slot's batch, number `index` of the split; many threads at once.
+  // Draws image i of the slot's batch, which is image `index` of the split. Callable from many threads.
   void draw(int64_t slot, int64_t i, int64_t index, Random random) const;
-  // All pictures are written down: sends them off, ahead of their step. From any thread.
+  // Sends the slot's batch to the device after all its images are drawn. Callable from any thread.
   void send(int64_t slot, int64_t images, const Mix& mix) const;
-  // The batch as tensors of the device, the same memory each time: its numbers last until the next one.
+  // Fills `batch` with device tensors. They are the same memory each time and valid until the next call.
   void deliver(int64_t slot, int64_t images, const Mix& mix, Batch& batch) const;
 
  private:

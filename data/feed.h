@@ -1,12 +1,12 @@
 #pragma once
 
-// Batches that a GPU makes. Its side of the loader, of one device; data/device_batches.h is the host's.
+// The device's side of batches that a GPU makes; data/device_batches.h is the host's side.
 //
-// A batch goes two ways at once. Ahead of its step, on a stream of its own: what was drawn for its pictures
-// is copied out of pinned memory, and their bytes are changed accordingly, a block a picture; or, where the
-// set does not fit in device memory, bytes that the host has made are copied instead. With the step, on its
-// stream: bytes are normalised, erased, mixed and written where the step reads them, always the same place,
-// so that the step's graph needs neither a second copy of itself nor one of its input.
+// A batch is made in two stages. Ahead of its training step, on a stream of its own, the drawn changes are
+// copied from pinned memory and applied to the images in device memory, one block an image. (If the data set
+// does not fit in device memory, bytes that the host has augmented are copied instead.) Then, on the step's
+// stream, the bytes are normalised, erased, mixed and written to the step's input, which always has the same
+// address, so that one recorded graph of the step serves all batches without copying its input.
 
 #include <memory>
 
@@ -15,37 +15,37 @@
 
 namespace tessera {
 
-// What a GPU is told of one picture of a batch.
+// What a GPU receives about one image of a batch.
 struct FeedRecord {
-  int64_t index = 0, label = 0;  // in the split
-  int partner = 0;               // the picture of the batch that is mixed in
-  int changes = 0;               // drawn for it
+  int64_t index = 0, label = 0;  // index in the split, and class
+  int partner = 0;               // index in the batch of the image that is mixed in
+  int changes = 0;               // number of changes
   Erasure erasure{};
 };
 
 struct FeedPlan {
-  int64_t batch = 0, slots = 0;  // pictures, and batches on their way at a time
+  int64_t batch = 0, slots = 0;  // images in a batch; batches in flight
   int height = 0, width = 0;
-  int64_t pictures = 0;  // of the set, to be kept on the device where it fits; 0: batches bring their bytes
-  int most_changes = 0;  // of a picture
-  std::array<std::array<float, 256>, 3> table{};  // the bytes' values, normalised, by channel
+  int64_t pictures = 0;  // images to keep on the device if they fit; 0: batches bring their bytes
+  int most_changes = 0;  // upper bound for one image
+  std::array<std::array<float, 256>, 3> table{};  // normalised value of each byte, by channel
   ErasingFill fill{};
 
   int64_t picture_bytes() const { return int64_t{3} * height * width; }
 };
 
-// How a batch is mixed: not at all, by Mixup, or by CutMix of a box.
+// How a batch is mixed; the box is CutMix's.
 struct FeedMix {
   enum class Kind : uint8_t { none, mixup, cutmix } kind = Kind::none;
   double lam = 1;
   int top = 0, left = 0, bottom = 0, right = 0;
 };
 
-// Device memory that a batch is written to.
+// The device memory that a batch is written to.
 struct FeedTarget {
   void* images = nullptr;           // [B, 3, H, W]
-  void* shares = nullptr;           // [B, classes], of the classes; null: not wanted
-  bool narrow = false;              // both are bf16, not f32
+  void* shares = nullptr;           // [B, classes], share of each class; null: not wanted
+  bool narrow = false;              // images and shares are bf16; false: f32
   int64_t* labels = nullptr;        // [B]
   int64_t* other_labels = nullptr;  // [B], of the partners
   int64_t classes = 0;
@@ -58,22 +58,22 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Whether the set's pictures are kept on the device; else a batch brings its bytes.
+  // Whether the data set's images are kept on the device; otherwise each batch brings its bytes.
   virtual bool keeps_pictures() const = 0;
-  // Puts pictures from the `first` one on there.
+  // Uploads `count` images, the first of which is image `first` of the set.
   virtual void keep(int64_t first, int64_t count, const uint8_t* bytes) = 0;
 
-  // The host's memory of a slot, which wait_for() makes its own again after a send().
+  // The host's pinned memory of a slot. After send(), wait_for() must return before it is written again.
   struct Slot {
     FeedRecord* records;  // [B]
-    Change* changes;      // [B, most_changes], where pictures are kept
-    uint8_t* bytes;       // [B, H, W, 3], where they are not
+    Change* changes;      // [B, most_changes], if images are kept
+    uint8_t* bytes;       // [B, H, W, 3], if they are not
   };
   virtual Slot slot(int64_t number) const = 0;
   virtual void wait_for(int64_t slot) = 0;
-  // Starts the slot's batch of so many pictures on its way. From any thread.
+  // Starts the copy of a slot's batch of `images` images and its changes. Callable from any thread.
   virtual void send(int64_t slot, int64_t images) = 0;
-  // Has it written to the target, in the order of the step's work.
+  // Writes the batch to the target, on the step's stream.
   virtual void deliver(int64_t slot, int64_t images, const FeedMix& mix, const FeedTarget& target) = 0;
 };
 

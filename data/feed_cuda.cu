@@ -12,11 +12,11 @@ namespace tessera {
 
 namespace {
 
-constexpr size_t share_of_memory = 4;  // a set takes a quarter of what is free, at the most
+constexpr size_t share_of_memory = 4;  // a data set may take a quarter of the free memory
 
 size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// A slot's memory: records, changes, bytes.
+// Offsets in a slot's memory, which holds records, changes and bytes.
 struct Layout {
   size_t changes, bytes, end;
 
@@ -29,7 +29,7 @@ struct Layout {
 class Pinned {
  public:
   explicit Pinned(size_t bytes) {
-    stream();  // the device is ready
+    stream();  // makes sure that the device is initialised
     expect(cudaMallocHost(&memory_, bytes), "pinned memory");
   }
   ~Pinned() { cudaFreeHost(memory_); }
@@ -41,18 +41,18 @@ class Pinned {
   void* memory_ = nullptr;
 };
 
-// A batch's way: where the host writes it down, where it is on the device, and how far it is.
-struct Way {
+// One batch in flight: its pinned memory, its device memory, and how far it is.
+struct InFlight {
   Pinned host;
   Storage device;
-  StreamEvent copied, ready, read;  // out of the host's memory; changed; by the step
+  StreamEvent copied, ready, read;  // pinned memory is free; changes are done; the step has read it
 
-  Way(size_t host_bytes, size_t device_bytes) : host(host_bytes), device(Device::cuda, device_bytes) {}
+  InFlight(size_t host_bytes, size_t device_bytes) : host(host_bytes), device(Device::cuda, device_bytes) {}
   std::byte* on_device() const { return static_cast<std::byte*>(device.data()); }
 };
 
-// Whether the set is kept: where it takes no more than its share of the free memory, and a block has room to
-// change its pictures.
+// Whether the data set is kept on the device: it must not exceed its share of the free memory, and its images
+// must fit in a block's shared memory.
 bool is_kept(const FeedPlan& plan) {
   if (plan.pictures == 0 || !can_change_pictures(plan.height, plan.width)) return false;
   size_t free = 0, total = 0;
@@ -66,8 +66,8 @@ class CudaFeed final : public Feed {
     upload(table_.data(), plan.table.data(), sizeof(plan.table));
     if (is_kept(plan)) set_.emplace(plan.pictures * plan.picture_bytes());
     for (int64_t i = 0; i < plan.slots; ++i)
-      ways_.push_back(std::make_unique<Way>(copied_bytes(), layout_.end));
-    synchronize();  // the memory's former owners are done with it
+      in_flight_.push_back(std::make_unique<InFlight>(copied_bytes(), layout_.end));
+    synchronize();  // former users of this memory may still be running on another stream
   }
 
   bool keeps_pictures() const override { return set_.has_value(); }
@@ -79,16 +79,16 @@ class CudaFeed final : public Feed {
   }
 
   Slot slot(int64_t number) const override {
-    std::byte* host = way(number).host.data();
+    std::byte* host = batch(number).host.data();
     return {reinterpret_cast<FeedRecord*>(host), reinterpret_cast<Change*>(host + layout_.changes),
             reinterpret_cast<uint8_t*>(host + layout_.bytes)};
   }
 
-  void wait_for(int64_t slot) override { way(slot).copied.make_host_wait(); }
+  void wait_for(int64_t slot) override { batch(slot).copied.make_host_wait(); }
 
   void send(int64_t slot, int64_t images) override {
     const SideStream::On on(side_);
-    const Way& to = way(slot);
+    const InFlight& to = batch(slot);
     to.read.make_stream_wait();
     expect(cudaMemcpyAsync(to.on_device(), to.host.data(), copied_bytes(), cudaMemcpyHostToDevice, stream()),
            "copy to the GPU");
@@ -106,7 +106,7 @@ class CudaFeed final : public Feed {
   }
 
   void deliver(int64_t slot, int64_t images, const FeedMix& mix, const FeedTarget& target) override {
-    const Way& from = way(slot);
+    const InFlight& from = batch(slot);
     from.ready.make_stream_wait();
     pack_batch({.bytes = bytes(from),
                 .records = records(from),
@@ -121,19 +121,21 @@ class CudaFeed final : public Feed {
   }
 
  private:
-  Way& way(int64_t slot) const { return *ways_[static_cast<size_t>(slot)]; }
+  InFlight& batch(int64_t slot) const { return *in_flight_[static_cast<size_t>(slot)]; }
   size_t copied_bytes() const { return set_ ? layout_.bytes : layout_.end; }
-  static const FeedRecord* records(const Way& way) {
-    return reinterpret_cast<const FeedRecord*>(way.on_device());
+  static const FeedRecord* records(const InFlight& batch) {
+    return reinterpret_cast<const FeedRecord*>(batch.on_device());
   }
-  uint8_t* bytes(const Way& way) const { return reinterpret_cast<uint8_t*>(way.on_device() + layout_.bytes); }
+  uint8_t* bytes(const InFlight& batch) const {
+    return reinterpret_cast<uint8_t*>(batch.on_device() + layout_.bytes);
+  }
 
   FeedPlan plan_;
   Layout layout_;
   Scratch<float> table_;
   std::optional<Scratch<uint8_t>> set_;
-  std::vector<std::unique_ptr<Way>> ways_;
-  SideStream side_;  // the last: it ends first
+  std::vector<std::unique_ptr<InFlight>> in_flight_;
+  SideStream side_;  // last member: destroyed, and so finished, first
 };
 
 }  // namespace

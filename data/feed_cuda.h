@@ -1,6 +1,6 @@
 #pragma once
 
-// The kernels of a feed.
+// The kernels of a Feed.
 
 #include <cuda_runtime.h>
 
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Pictures of the set, changed.
+// Applies changes to images of the set.
 struct ChangeWork {
   const uint8_t* set;         // [pictures, H, W, 3]
   const FeedRecord* records;  // [images]
@@ -20,10 +20,10 @@ struct ChangeWork {
 };
 void change_pictures(const ChangeWork& work);
 
-// Whether a block has room for pictures of this size.
+// Whether images of this size fit in a block's shared memory.
 bool can_change_pictures(int height, int width);
 
-// A batch, from bytes to what a step reads.
+// Makes a batch from bytes: normalises, erases, mixes.
 struct PackWork {
   const uint8_t* bytes;       // [images, H, W, 3]
   const FeedRecord* records;  // [images]

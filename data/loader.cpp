@@ -11,9 +11,9 @@ namespace tessera {
 
 namespace {
 
-#define TESSERA_TASK __attribute__((no_sanitize("thread")))  // which cannot see how oneTBB hands a task over
-constexpr int64_t images_a_piece = 4, draws_a_piece = 64;    // where a device does the rest
-constexpr uint64_t mix_tag = uint64_t{1} << 63;              // above all positions in an epoch
+#define TESSERA_TASK __attribute__((no_sanitize("thread")))  // it does not see oneTBB's handover of tasks
+constexpr int64_t images_a_piece = 4, draws_a_piece = 64;    // for a GPU, which does the rest
+constexpr uint64_t mix_tag = uint64_t{1} << 63;              // a stream above all positions in an epoch
 
 class Stopwatch {
  public:
@@ -34,13 +34,13 @@ class Stopwatch {
 struct Loader::Slot {
   explicit Slot(int64_t its_number) : number(its_number) {}
 
-  int64_t number;                                         // of the slots
-  Tensor images, labels, masks, token_maps, token_views;  // room for a full batch
-  Batch batch;                                            // their first rows
-  Mix mix;                                                // drawn ahead for a device
+  int64_t number;                                         // index among the slots
+  Tensor images, labels, masks, token_maps, token_views;  // memory for a full batch
+  Batch batch;                                            // the first rows of those
+  Mix mix;                                                // drawn ahead, for a GPU
   std::atomic<int64_t> pieces_left = 0;
   std::mutex failing;
-  std::exception_ptr error;  // of the lowest piece that failed
+  std::exception_ptr error;  // error of the lowest piece that failed
   int64_t failed_piece = -1;
 
   void release() {
@@ -50,8 +50,8 @@ struct Loader::Slot {
     batch.lam = 1;
   }
 
-  // The first `count` rows of `tensor`, which has room for a full batch. One that the caller still holds is
-  // left to him.
+  // The first `count` rows of `tensor`, which has the memory of a full batch. If the caller still holds rows
+  // of it, a new tensor replaces it.
   static Tensor rows_of(Tensor& tensor, int64_t count, const Shape& full, DType dtype) {
     if (!tensor.defined() || tensor.shared()) tensor = Tensor::empty(full, dtype);
     return tensor.rows(0, count);
@@ -125,7 +125,7 @@ void Loader::start(int64_t epoch, int64_t step) {
   if (sampler_.shuffles()) order_next_epoch();
 }
 
-// A permutation takes as long as some steps of a GPU.
+// A worker makes the next permutation ahead, because that takes as long as some training steps on a GPU.
 void Loader::order_next_epoch() {
   ahead_.handover.release();
   arena_.execute([this] { tasks_.run([this]() TESSERA_TASK { make_next_order(); }); });
@@ -149,7 +149,7 @@ void Loader::open(int64_t step) {
   to.error = nullptr;
   to.failed_piece = -1;
   to.batch.indices.assign(order_.begin() + first, order_.begin() + first + count);
-  to.pieces_left = pieces_per_batch_ + 1;  // and the sending
+  to.pieces_left = pieces_per_batch_ + 1;  // one more for send()
   open_pieces_ = (step + 1) * pieces_per_batch_;
   call_workers();
 }
@@ -189,7 +189,7 @@ void Loader::send(int64_t step) const {
   device_->send(made.number, images, made.mix);
 }
 
-// A picture and its mask, if there are any, as the pipeline takes them.
+// Reads an image, and its mask if the split has masks, as the pipeline takes them.
 void Loader::decode(int64_t index, const Random& random, Image& image, Image& mask) const {
   if (pipeline_.cuts_scenes()) {
     split_->original(index, image);
@@ -201,7 +201,7 @@ void Loader::decode(int64_t index, const Random& random, Image& image, Image& ma
   split_->mask(index, mask);
 }
 
-// Pictures [begin, end) of a batch whose first one is number `first` of the epoch.
+// Makes images [begin, end) of a batch whose first image has position `first` in the epoch.
 void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
   const int64_t floats = pipeline_.image_shape().elements(), pixels = floats / 3;
@@ -223,7 +223,8 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   }
 }
 
-// Of picture i of the batch, whose pixels `map` takes out of those of `whole`.
+// Writes the token map and view of image i of the batch; `map` leads from its pixels back to those of
+// `whole`.
 void Loader::label_tokens(const Batch& batch, int64_t i, const Affine& map, const Image& whole) const {
   token_labels_->read(batch.indices[static_cast<size_t>(i)],
                       batch.token_maps.data<float>() + i * token_labels_->shape().elements());
@@ -242,7 +243,7 @@ void Loader::call_workers() {
       arena_.execute([this] { tasks_.run([this]() TESSERA_TASK { work(); }); });
 }
 
-// The task ends after a piece, so that its thread may turn to more urgent work in between.
+// The task ends after one piece, so that its thread can take more urgent work in between.
 void Loader::work() {
   const int64_t piece = claim(open_pieces_);
   if (piece >= 0) make(piece);
@@ -250,7 +251,7 @@ void Loader::work() {
   call_workers();
 }
 
-// Pieces that are left are made here; then those that workers are at are waited for.
+// Makes the pieces that are left, then waits for those that workers are making.
 void Loader::finish(int64_t step) {
   for (int64_t piece; (piece = claim((step + 1) * pieces_per_batch_)) >= 0;) make(piece);
   const std::atomic<int64_t>& left = slot(step).pieces_left;

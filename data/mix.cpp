@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-// A number of the distribution Gamma(shape, 1), shape >= 1 (Marsaglia and Tsang, 2000).
+// A sample of the distribution Gamma(shape, 1), shape >= 1 (Marsaglia and Tsang, 2000).
 double draw_gamma(double shape, Random& random) {
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (;;) {
@@ -21,7 +21,7 @@ double draw_gamma(double shape, Random& random) {
   }
 }
 
-// Picture b of the mixed batch.
+// Writes image b of the mixed batch.
 void mix_image(const float* own, const float* other, const Mix& mix, const Shape& shape, float* to) {
   const int64_t height = shape[2], width = shape[3], floats = shape.elements() / shape[0];
   if (!mix.cut) {

@@ -1,4 +1,4 @@
-// A batch's bytes normalised, erased and mixed: what Normalise, RandomErasing and mix_images do.
+// Normalises, erases and mixes a batch on the GPU: the twin of Normalise, RandomErasing and mix_images.
 
 #include "data/feed_cuda.h"
 #include "data/mix_kernels.h"
@@ -8,7 +8,7 @@ namespace tessera {
 
 namespace {
 
-// A picture of the batch before it is mixed; `noise`: what erases it.
+// An image of the batch before it is mixed; with `noise`, erased pixels are noise.
 template <bool noise> struct Source {
   const uint8_t* bytes;
   const float* table;
@@ -23,7 +23,7 @@ template <bool noise> struct Source {
         fill(work.fill),
         width(work.width) {}
 
-  // Channel c of pixel p, at (y, x).
+  // The value of channel c of pixel p, which lies at (y, x).
   __device__ float at(int c, int p, int y, int x) const {
     if (!erasure.covers(y, x)) return table[c * 256 + bytes[3 * p + c]];
     if (!noise) return c == 0 ? fill.value[0] : c == 1 ? fill.value[1] : fill.value[2];
@@ -42,7 +42,7 @@ __device__ float mixed(const FeedMix& mix, const Source<noise>& own, const Sourc
   return cut ? other.at(c, p, y, x) : own.at(c, p, y, x);
 }
 
-// The labels of picture i, and its share of each class.
+// Writes the labels of image i and its share of each class.
 template <class T> __device__ void write_labels(const PackWork& work, int64_t i) {
   const FeedTarget& to = work.target;
   const int64_t own = work.records[i].label, other = work.records[work.records[i].partner].label;
@@ -55,7 +55,7 @@ template <class T> __device__ void write_labels(const PackWork& work, int64_t i)
     shares[i * to.classes + k] = T(share_of_class(k, own, other, work.mix.lam));
 }
 
-// Block (picture, part): V pixels a thread.
+// A block packs a part of one image, V pixels a thread.
 template <int V, bool noise, class T> __global__ void pack(PackWork work) {
   wait_for_previous_kernel();
   const int64_t i = blockIdx.x;

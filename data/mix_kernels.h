@@ -1,6 +1,7 @@
 #pragma once
 
-// The scalar maths of mixing (mix.h), shared by both devices. Compiled without contraction.
+// The scalar maths of mixing (mix.h), shared by both devices. It is compiled without contraction into fused
+// multiply-adds.
 
 #include <cstdint>
 
@@ -8,7 +9,7 @@
 
 namespace tessera {
 
-// Mixup of two numbers: `share` of the one's own picture.
+// Mixup of two values: `share` of the own image, `rest` of the other.
 struct Mixup {
   float share, rest;
 
@@ -16,7 +17,7 @@ struct Mixup {
   TESSERA_HD float operator()(float own, float other) const { return share * own + rest * other; }
 };
 
-// What a picture has of class k: lam of its own, 1 - lam of the other's, which may be the same.
+// The share of class k in a mixed image: lam if it is its own class, plus 1 - lam if it is the other's.
 TESSERA_HD inline float share_of_class(int64_t k, int64_t own, int64_t other, double lam) {
   const float first = k == own ? static_cast<float>(lam) : 0.0f;
   return k == other ? first + static_cast<float>(1 - lam) : first;

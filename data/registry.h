@@ -1,19 +1,22 @@
 #pragma once
 
-#include "data/dataset.h"
+#include "data/sets/entry.h"
 
 namespace tessera {
 
-// What open_dataset knows.
+// All data sets, in the order in which help texts list them.
+const std::vector<DatasetEntry>& datasets();
+
 std::vector<std::string> dataset_names();
 
-// Whether the data set lies in files, so that a folder must be given (shapes and shapes-seg are made in
-// memory).
-bool needs_folder(const std::string& name);
+// The row of `name`. Fails for an unknown name and suggests a similar one.
+const DatasetEntry& find_dataset(const std::string& name);
 
-// Opens `name` from `dir`: the folder that its archive unpacks, or the parent of that. Fails for an unknown
-// name, an option that the data set does not have, and whatever its reader refuses; the message says what was
-// expected.
+// Fails if `options` ask for something that the data set does not have; the message gives the reason.
+void check_options(const DatasetEntry& entry, const DatasetOptions& options);
+
+// Opens `name` from `dir`, which is the folder that its archive unpacks or the parent of that. Fails for an
+// unknown name, an option that the data set does not have, a missing folder and malformed files.
 Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
                      const DatasetOptions& options = {});
 

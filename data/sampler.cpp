@@ -38,7 +38,7 @@ std::vector<int64_t> Sampler::epoch(int64_t number) const {
     std::iota(pass, pass + size_, int64_t{0});
     if (!options_.shuffle) continue;
     for (int64_t i = size_ - 1; i > 0; --i)
-      std::swap(pass[i], pass[random.below(i + 1)]);  // Fisher and Yates
+      std::swap(pass[i], pass[random.below(i + 1)]);  // Fisher-Yates shuffle
   }
   return walk(order);
 }

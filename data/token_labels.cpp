@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 
@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* tensor_name = "token_labels";
-constexpr int64_t most_numbers = int64_t{1} << 20;  // of a map; the published ones have 3240
+constexpr int64_t most_numbers = int64_t{1} << 20;  // in a map; the published ones have 3240
 
-// Fails for the class at one place of a map unless it is one of `known` and none of those before it there.
+// Fails unless the class at one place of a map is below `known` and different from those before it there.
 void check_class(const float* classes, int64_t rank, int64_t place, int64_t places, int64_t known,
                  const std::string& path) {
   const float k = classes[rank * places + place];

@@ -8,23 +8,23 @@
 
 namespace tessera {
 
-// What a teacher sees in each picture of a data set, for token labelling (Jiang et al., 2021), from files
-// beside it. Each has one tensor "token_labels" [2, T, h, w], F32 or F16: at each of h x w places the T
-// largest scores (logits) over the whole picture, and then their classes. The map of
-// train/n01440764/n01440764_10026.JPEG is n01440764/n01440764_10026.safetensors of the folder; that of a
-// picture without a file is NUMBER.safetensors (see Split::name). The published maps of LV-ViT are such
-// tensors, each in a PyTorch file of that name.
+// A teacher's predictions at every place of each image, for token labelling (Jiang et al., 2021), read from
+// files. A file holds one tensor "token_labels" [2, T, h, w], F32 or F16: at each of h x w places of the
+// stored image the T largest scores (logits), then their classes. The file of
+// train/n01440764/n01440764_10026.JPEG is n01440764/n01440764_10026.safetensors in the folder; that of an
+// image without a file is NUMBER.safetensors (Split::name). The maps that LV-ViT's authors published are such
+// tensors in PyTorch files of those names.
 class TokenLabels {
  public:
-  // Of the pictures of `training`. Fails where the folder or the map of a picture is missing, naming the
-  // picture; or the first one is malformed.
+  // For the training images of `training`. Fails if the folder or an image's file is missing, naming the
+  // image, or if the first file is malformed.
   TokenLabels(const std::filesystem::path& folder, const Dataset& training);
 
-  const Shape& shape() const { return shape_; }  // of every map: the first one's
+  const Shape& shape() const { return shape_; }  // of every map: that of the first
 
-  // Writes picture i's map to `to`. Classes that the data set leaves out (imagenet-100) have the score 0, as
-  // all that are not among the T. Fails, naming the file, unless it holds such a tensor of that shape, its
-  // scores finite and its classes the data set's, each at most once at a place.
+  // Writes the map of image i to `to`. Classes that the data set leaves out (imagenet-100) get the score 0,
+  // as do all that are not among the T. Fails, naming the file, unless it holds such a tensor of shape(), the
+  // scores are finite, and the classes belong to the data set, each at most once at a place.
   void read(int64_t i, float* to) const;
 
  private:
@@ -33,7 +33,7 @@ class TokenLabels {
 
   std::filesystem::path folder_;
   std::shared_ptr<const Split> split_;
-  int64_t classes_, known_classes_;  // of the data set; and those that a map may name
+  int64_t classes_, known_classes_;  // of the data set; of the whole that it is a part of
   Shape shape_;
 };
 

@@ -1,4 +1,4 @@
-// Compiled without contraction: a product and a sum are rounded apart, as Pillow's are.
+// Compiled without contraction: products and sums are rounded one by one, as Pillow's are.
 #include "data/augment/affine.h"
 
 #include <charconv>
@@ -15,7 +15,7 @@ namespace {
 
 Pixels pixels_of(const Image& image) { return {image.pixels.data(), image.height, image.width}; }
 
-// write(y, x, to) for all pixels.
+// Calls write(y, x, to) for all pixels of the image, after its old pixels were moved to scratch memory.
 template <class F> void for_pixels(Image& image, F&& write) {
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < image.width; ++x) write(y, x, image.at(y, x));
@@ -31,7 +31,7 @@ void scale_nearest(const Image& from, const Affine& m, const Colour& fill, Image
   });
 }
 
-// To 15 decimals, as Python's round() does: by way of text, for that alone is exact.
+// Rounds to 15 decimals as Python's round() does: through text, because only that is exact.
 double to_15_decimals(double value) {
   std::array<char, 32> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 15);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The scalar maths of moving pictures (affine.h), shared by both devices. Compiled without contraction:
-// products and sums are rounded one by one, as Pillow's are.
+// The scalar maths of transforms (affine.h), shared by both devices. It is compiled without contraction into
+// fused multiply-adds, so that products and sums are rounded one by one, as Pillow's are.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// A picture's bytes where they lie. [height, width, 3]
+// A view of an image's bytes. [height, width, 3]
 struct Pixels {
   const uint8_t* bytes;
   int height, width;
@@ -31,17 +31,18 @@ TESSERA_HD inline void set_pixel(uint8_t* to, const uint8_t* from) {
 
 // --- quarter turns, which move whole pixels ---
 
-// Where pixel (y, x) of a height x width picture was before so many turns counter-clockwise, 1 to 3; with 1
-// or 3 the picture is a square.
+// The place that pixel (y, x) of a height x width image had before 1 to 3 quarter turns counter-clockwise.
+// For 1 and 3 the image must be square.
 TESSERA_HD inline PixelPlace before_turns(int quarters, int y, int x, int height, int width) {
   const int bottom = height - 1, right = width - 1;
   if (quarters == 2) return {bottom - y, right - x};
   return quarters == 1 ? PixelPlace{x, right - y} : PixelPlace{bottom - x, y};
 }
 
-// --- nearest, where rows stay rows ---
+// --- nearest without shear or rotation: rows stay rows ---
 
-// Positions along one axis from `start` in steps of `step`, summed one by one; -1: outside.
+// Source positions along one axis, from `start` in steps of `step`; -1 if outside. The steps are added one by
+// one, because Pillow's rounding comes from that.
 TESSERA_HD inline void positions(double start, double step, int count, int limit, int* at) {
   for (int i = 0; i < count; ++i) {
     at[i] = start >= 0 && start < limit ? static_cast<int>(start) : -1;
@@ -67,7 +68,7 @@ class FixedMap {
         e_(fixed(m.e)),
         f_(fixed(m.f + m.d * 0.5 + m.e * 0.5)) {}
 
-  // Writes the pixel that (y, x) comes from, or `fill`.
+  // Writes the source pixel of (y, x), or `fill` if it lies outside.
   TESSERA_HD void write(const Pixels& from, int y, int x, const Colour& fill, uint8_t* to) const {
     const int64_t column = (c_ + a_ * x + b_ * y) >> 16, row = (f_ + d_ * x + e_ * y) >> 16;
     const bool inside = column >= 0 && column < from.width && row >= 0 && row < from.height;
@@ -83,7 +84,8 @@ class FixedMap {
 
 // --- filters ---
 
-// A filter along a line: `taps` pixels from the `first` one beside a point, t past the pixel before it.
+// An interpolation filter along one axis. It reads `taps` pixels, the first at offset `first` from the pixel
+// before the point, which lies t in [0, 1) past that pixel.
 struct LinearFilter {
   static constexpr int first = 0, taps = 2;
   TESSERA_HD static double along(const std::array<double, 2>& p, double t) {
@@ -99,7 +101,7 @@ struct CubicFilter {
   }
 };
 
-// One axis of a point: the pixels that the filter reads, those beyond the edge taken from it.
+// The pixels that a filter reads along one axis around a point; those beyond the edge repeat the edge.
 template <class F> struct Taps {
   std::array<int, F::taps> at;
   double t;
@@ -113,13 +115,13 @@ template <class F> struct Taps {
 };
 
 template <class F, class G> TESSERA_HD double filtered(double t, G&& pixel) {
-  if (t == 0) return pixel(-F::first);  // what the formula gives there, exactly
+  if (t == 0) return pixel(-F::first);  // exactly what the formula gives
   std::array<double, F::taps> p;
   for (int i = 0; i < F::taps; ++i) p[static_cast<size_t>(i)] = pixel(i);
   return F::along(p, t);
 }
 
-// Writes what the map gives for pixel (y, x), or `fill`.
+// Writes the interpolated source of pixel (y, x), or `fill` if it lies outside.
 template <class F>
 TESSERA_HD void write_filtered(const Pixels& from, const Affine& m, int y, int x, const Colour& fill,
                                uint8_t* to) {

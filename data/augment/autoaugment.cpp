@@ -1,4 +1,4 @@
-// Compiled without contraction: magnitudes are the doubles of numpy.linspace.
+// Compiled without contraction, so that magnitudes equal the doubles of numpy.linspace.
 #include "data/augment/autoaugment.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ constexpr std::array<SubPolicy, 25> imagenet_policy{{
     {{{equalize, 0.8, 8}, {equalize, 0.6, 3}}},
 }};
 
-// Value i of ten from `first` to `last`.
+// Value i of ten evenly spaced ones from `first` to `last`.
 double tenth(double first, double last, int i) { return i == 9 ? last : i * ((last - first) / 9) + first; }
 
 constexpr std::array posterize_bits{8, 8, 7, 7, 6, 6, 5, 5, 4, 4};

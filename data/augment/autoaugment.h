@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// An operation that is applied with a probability, at one of ten magnitudes.
+// An operation that is applied with some probability, at one of ten magnitudes.
 struct PolicyStep {
   Operation operation;
   double probability;
@@ -18,18 +18,18 @@ struct PolicyStep {
 };
 using SubPolicy = std::array<PolicyStep, 2>;
 
-// The names of the policies that AutoAugment's search found: cifar10 (also CIFAR-100's), svhn, imagenet.
+// The published policies: cifar10 (used for CIFAR-100 too), svhn, imagenet.
 const std::vector<std::string>& policy_names();
-// The 25 sub-policies of one. Fails for an unknown name.
+// The 25 sub-policies of the policy `name`. Fails for an unknown name.
 std::span<const SubPolicy> policy(const std::string& name);
 
-// The magnitude of apply() at an index of 0 .. 9; `sign` is 1 or -1, and is read only by operations that
-// have_sign().
+// The magnitude for apply() at index 0 .. 9. `sign` is 1 or -1 and matters to operations that have_sign().
 double policy_magnitude(Operation operation, int index, int sign);
 bool have_sign(Operation operation);
 
-// AutoAugment (Cubuk et al., 2019), as "Vision Transformer for Small-Size Datasets" has it: one sub-policy,
-// uniformly, then each of its two operations with its probability and a random sign of its own.
+// AutoAugment (Cubuk et al., 2019) as in "Vision Transformer for Small-Size Datasets" (Lee et al., 2021):
+// draws one sub-policy uniformly, then applies each of its two operations with its probability and a random
+// sign.
 class AutoAugment {
  public:
   explicit AutoAugment(const std::string& name) : policy_(policy(name)) {}

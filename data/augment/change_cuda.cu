@@ -1,5 +1,5 @@
-// Pictures changed in shared memory, a block each: what apply() of operation.h does, by the same scalar
-// maths.
+// Applies the changes of a batch's images on the GPU, one block an image, in shared memory: the twin of
+// apply() in operation.h, by the same scalar maths.
 
 #include "data/augment/affine_kernels.h"
 #include "data/augment/colour_kernels.h"
@@ -13,7 +13,8 @@ namespace {
 constexpr int values = 256;
 constexpr int values_a_lane = values / warp;
 
-// A block's picture, room to write it anew, and room for a position of each row and column.
+// The shared memory of a block: the image, a second buffer to write it to, and source positions for each row
+// and column.
 struct Room {
   uint8_t *now, *next;
   int* places;  // [width + height]
@@ -25,7 +26,7 @@ struct Room {
 
 constexpr size_t packed_size(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
-// A room's bytes.
+// The bytes of that memory.
 size_t memory_for(int height, int width) {
   return 2 * packed_size(size_t{3} * static_cast<size_t>(height * width)) +
          sizeof(int) * static_cast<size_t>(height + width);
@@ -37,7 +38,7 @@ __device__ Room room_for(int height, int width) {
   return {memory, memory + bytes, reinterpret_cast<int*>(memory + 2 * bytes), height, width};
 }
 
-// write(y, x, to) for all pixels of the picture written anew, which it then is.
+// Calls write(y, x, to) for all pixels of the second buffer, which then becomes the image.
 template <class F> __device__ void rewrite(Room& room, const F& write) {
   for (int p = static_cast<int>(threadIdx.x); p < room.area(); p += static_cast<int>(blockDim.x))
     write(p / room.width, p % room.width, room.next + 3 * p);
@@ -47,7 +48,7 @@ template <class F> __device__ void rewrite(Room& room, const F& write) {
   room.next = before;
 }
 
-// change(pixel) for all pixels, in place.
+// Calls change(pixel) for all pixels, in place.
 template <class F> __device__ void each_pixel(const Room& room, const F& change) {
   for (int p = static_cast<int>(threadIdx.x); p < room.area(); p += static_cast<int>(blockDim.x))
     change(room.now + 3 * p);
@@ -101,7 +102,7 @@ __device__ void move(Room& room, const Change& change) {
 using Counts = int[3][values];
 using Tables = uint8_t[3][values];
 
-// The same table for all channels.
+// Uses one table for all channels.
 template <class F> __device__ void tabulate(Tables& tables, const F& f) {
   for (int v = static_cast<int>(threadIdx.x); v < values; v += static_cast<int>(blockDim.x))
     tables[0][v] = tables[1][v] = tables[2][v] = f(v);
@@ -120,13 +121,13 @@ struct Largest {
   template <class W> TESSERA_HD static W of(W a, W b) { return a > b ? a : b; }
 };
 
-// f(channel, lane), by the first three warps.
+// Calls f(channel, lane) in the first three warps, one warp a channel.
 template <class F> __device__ void each_channel(const F& f) {
   const int channel = own_warp();
   if (channel < 3) f(channel, own_lane());
 }
 
-// The largest and the smallest value of a channel, by a warp.
+// Computes the largest and the smallest value of a channel; called by a whole warp.
 struct Ends {
   int low, high;
 
@@ -155,7 +156,7 @@ __device__ void tabulate_equalization(const Counts& counts, int pixels, Tables& 
     const int first = lane * values_a_lane;
     int own = 0;
     for (int i = 0; i < values_a_lane; ++i) own += counts[c][first + i];
-    int darker = own;  // summed over the lanes up to this one
+    int darker = own;  // prefix sum over the lanes up to this one
     for (int step = 1; step < warp; step *= 2) {
       const int before = __shfl_sync(0xffffffffu, darker, lane - step);
       if (lane >= step) darker += before;
@@ -194,7 +195,7 @@ __device__ void saturate(const Room& room, float factor) {
   });
 }
 
-// The tables of an operation that looks each value up.
+// Fills the tables of an operation that maps each value by a table.
 __device__ void make_tables(const Room& room, Operation operation, double m, Counts& counts, Tables& tables) {
   const auto factor = static_cast<float>(m);
   switch (operation) {
@@ -233,7 +234,7 @@ __device__ void colour(Room& room, Operation operation, double m) {
   });
 }
 
-// --- a picture ---
+// --- an image ---
 
 __device__ void apply(Room& room, const Change& change) {
   const Pixels from = room.pixels();
@@ -254,7 +255,7 @@ __device__ void apply(Room& room, const Change& change) {
   }
 }
 
-// By the block; `from` and `to` begin at multiples of 16 bytes where `bytes` is one.
+// Copies by the whole block. If `bytes` is a multiple of 16, `from` and `to` must be aligned to 16.
 __device__ void copy_bytes(const uint8_t* from, uint8_t* to, int bytes) {
   const int step = bytes % 16 == 0 ? 16 : 1;
   for (int i = static_cast<int>(threadIdx.x) * step; i < bytes; i += static_cast<int>(blockDim.x) * step) {
@@ -266,7 +267,7 @@ __device__ void copy_bytes(const uint8_t* from, uint8_t* to, int bytes) {
   __syncthreads();
 }
 
-// Four blocks are to share a multiprocessor, whose registers they then have a quarter of.
+// Limits registers to a quarter of a multiprocessor's, so that four blocks share it.
 __global__ __launch_bounds__(block_threads, 4) void change(ChangeWork work) {
   wait_for_previous_kernel();
   const int bytes = 3 * work.height * work.width;
@@ -281,7 +282,7 @@ __global__ __launch_bounds__(block_threads, 4) void change(ChangeWork work) {
 }  // namespace
 
 bool can_change_pictures(int height, int width) {
-  constexpr size_t fixed = sizeof(Counts) + sizeof(Tables) + 1024;  // and what block_sum takes
+  constexpr size_t fixed = sizeof(Counts) + sizeof(Tables) + 1024;  // and the shared memory of block_sum
   return int64_t{height} * width < 1 << 20 &&
          memory_for(height, width) + fixed <= static_cast<size_t>(gpu().shared_bytes);
 }

@@ -1,4 +1,4 @@
-// Compiled without contraction: a product and a sum are rounded apart, as Pillow's are.
+// Compiled without contraction: products and sums are rounded one by one, as Pillow's are.
 #include "data/augment/colour.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::array<Histogram, 3> histograms(const Image& image) {
   return counts;
 }
 
-// The mean grey, rounded.
+// The rounded mean of the luminance.
 int mean_luminance(const Image& image) {
   int64_t sum = 0;
   const uint8_t* p = image.pixels.data();
@@ -119,7 +119,7 @@ void enhance_contrast(Image& image, double factor) {
 
 void enhance_brightness(Image& image, double factor) { look_up(image, blended_from(0, factor)); }
 
-// The border is as it was.
+// The border pixels keep their values, as in Pillow.
 void enhance_sharpness(Image& image, double factor) {
   if (image.height < 3 || image.width < 3) return;
   const auto f = static_cast<float>(factor);

@@ -4,24 +4,24 @@
 
 namespace tessera {
 
-// Colour operations on 8-bit pictures, in place, each pixel staying where it is; bit for bit those of Pillow
-// 8.0 to 9.4 (ImageOps and ImageEnhance).
+// Colour operations on 8-bit images, in place. The results equal those of ImageOps and ImageEnhance in Pillow
+// 8.0 to 9.4 bit for bit.
 
 void invert(Image& image);                      // v -> 255 - v
-void posterize(Image& image, int bits);         // keeps the upper 0 .. 8 bits
-void solarize(Image& image, double threshold);  // inverts what is at or above it; 256: nothing
-// Adds `amount` to what is below `threshold`, within 0 .. 255.
+void posterize(Image& image, int bits);         // keeps the upper `bits`, 0 to 8
+void solarize(Image& image, double threshold);  // inverts values at or above it; 256 inverts none
+// Adds `amount` to values below `threshold` and clips to 0 .. 255.
 void solarize_add(Image& image, int amount, int threshold);
-// Stretches each channel so that it runs from 0 to 255. A channel of one value stays.
+// Stretches each channel to the range 0 to 255. A channel with a single value stays.
 void auto_contrast(Image& image);
-// Each channel's values spread so that all are about as frequent.
+// Equalizes the histogram of each channel.
 void equalize(Image& image);
 
-// The enhancements go from a picture without the property at factor 0, through the picture itself at 1, and
-// beyond: a + factor (b - a), in float, cut to 0 .. 255 and truncated.
-void enhance_colour(Image& image, double factor);      // from grey
-void enhance_contrast(Image& image, double factor);    // from its mean grey
-void enhance_brightness(Image& image, double factor);  // from black
-void enhance_sharpness(Image& image, double factor);   // from the picture smoothed
+// The enhancements blend the image b with a degenerate version a that lacks the property: a + factor (b - a),
+// in float, clipped to 0 .. 255 and truncated. Factor 0 gives a, 1 gives b, larger factors exaggerate.
+void enhance_colour(Image& image, double factor);      // a: the image in grey
+void enhance_contrast(Image& image, double factor);    // a: the mean grey of the image
+void enhance_brightness(Image& image, double factor);  // a: black
+void enhance_sharpness(Image& image, double factor);   // a: the smoothed image
 
 }  // namespace tessera

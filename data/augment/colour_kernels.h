@@ -1,7 +1,7 @@
 #pragma once
 
-// The scalar maths of the colour operations (colour.h), shared by both devices. Compiled without contraction:
-// products and sums are rounded one by one, as Pillow's are.
+// The scalar maths of the colour operations (colour.h), shared by both devices. It is compiled without
+// contraction into fused multiply-adds, so that products and sums are rounded one by one, as Pillow's are.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,12 +16,12 @@ TESSERA_HD inline int luminance(int red, int green, int blue) {
   return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;
 }
 
-// The mean grey of a picture whose pixels' luminances add up to `sum`, rounded.
+// The mean grey, rounded, of an image whose luminances add up to `sum`.
 TESSERA_HD inline int rounded_mean(int64_t sum, int64_t pixels) {
   return static_cast<int>(static_cast<double>(sum) / static_cast<double>(pixels) + 0.5);
 }
 
-// a + factor (b - a), cut to 0 .. 255 and truncated.
+// a + factor (b - a), clipped to 0 .. 255 and truncated.
 TESSERA_HD inline uint8_t blend(int a, int b, float factor) {
   const float mixed = static_cast<float>(a) + factor * static_cast<float>(b - a);
   return static_cast<uint8_t>(static_cast<int>(std::clamp(mixed, 0.0f, 255.0f)));
@@ -39,9 +39,9 @@ TESSERA_HD inline uint8_t solarize_added(int v, int amount, int threshold) {
   return to_byte(v < threshold ? v + amount : v);
 }
 
-// What auto_contrast makes of a channel whose values go from `low` to `high`.
+// auto_contrast for one channel, whose values range from `low` to `high`.
 struct Stretch {
-  bool any;  // false: it stays
+  bool any;  // false: the channel stays as it is
   double scale = 1, offset = 0;
 
   TESSERA_HD Stretch(int low, int high) : any(high > low) {
@@ -54,19 +54,19 @@ struct Stretch {
   }
 };
 
-// What equalize makes of a channel of so many pixels, of which `brightest` have its largest value.
+// equalize for one channel of `pixels` pixels, of which `brightest` have the largest value.
 struct Equalizer {
-  int64_t step;  // 0: it stays
+  int64_t step;  // 0: the channel stays as it is
 
   TESSERA_HD Equalizer(int64_t pixels, int64_t brightest) : step((pixels - brightest) / 255) {}
-  // Of value v, below which there are `darker` pixels.
+  // The new value for v, where `darker` pixels are below v.
   TESSERA_HD uint8_t operator()(int v, int64_t darker) const {
     return to_byte(step == 0 ? v : static_cast<int>(std::min<int64_t>((step / 2 + darker) / step, 255)));
   }
 };
 
-// One channel of a pixel against what is smooth there: 3 x 3 weights of 1, the centre's 5, over 13. Rows are
-// `row` bytes apart.
+// Sharpens one channel of a pixel: blends it with the smoothed value, whose 3 x 3 weights are 1, in the
+// centre 5, divided by 13. Rows are `row` bytes apart.
 TESSERA_HD inline uint8_t sharpened(const uint8_t* at, int64_t row, float factor) {
   const uint8_t *above = at - row, *below = at + row;
   const int sum =

@@ -8,13 +8,14 @@
 
 namespace tessera {
 
-// The picture moved up by `down` and left by `right` pixels, in place; what comes in is black. The same as a
-// black margin p on all sides and a crop of the old size at row p + down, column p + right.
+// Moves the image up by `down` and left by `right` pixels, in place; uncovered pixels become black. This
+// equals padding it with p black pixels on all sides and cropping the old size at row p + down, column p +
+// right.
 inline void shift_image(Image& image, int down, int right) {
   const int rows = image.height, columns = image.width;
-  const int kept = std::max(0, columns - std::abs(right));  // pixels of a row that stay in the picture
+  const int kept = std::max(0, columns - std::abs(right));  // pixels of a row that stay in the image
   for (int i = 0; i < rows; ++i) {
-    const int y = down >= 0 ? i : rows - 1 - i, from = y + down;  // a row is read before it is written over
+    const int y = down >= 0 ? i : rows - 1 - i, from = y + down;  // reads a row before it is overwritten
     const int left = right >= 0 ? 0 : columns - kept;
     if (from < 0 || from >= rows || kept == 0) {
       std::memset(image.at(y, 0), 0, size_t{3} * static_cast<size_t>(columns));
@@ -26,8 +27,8 @@ inline void shift_image(Image& image, int down, int right) {
   }
 }
 
-// Pads with `padding` black pixels a side and cuts the old size out; row and column are uniform on
-// 0 .. 2 padding, the row drawn first.
+// Pads the image with `padding` black pixels on each side and crops the old size. The row, drawn first, and
+// the column are uniform on 0 .. 2 padding.
 struct PaddedCrop {
   int padding;
 

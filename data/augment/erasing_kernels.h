@@ -1,6 +1,7 @@
 #pragma once
 
-// What random erasing writes, for both devices to the bit. Compiled without contraction.
+// The scalar maths of random erasing (erasing.h), shared by both devices with equal bits. Compiled without
+// contraction into fused multiply-adds.
 
 #include <array>
 #include <bit>
@@ -12,7 +13,8 @@
 
 namespace tessera {
 
-// Rows top .. bottom-1 and columns left .. right-1 are erased; their noise is drawn from `noise` on.
+// Rows top .. bottom-1 and columns left .. right-1 are erased. `noise` is the stream that noise is drawn
+// from.
 struct Erasure {
   int top = 0, left = 0, bottom = 0, right = 0;
   Random::State noise{};
@@ -20,7 +22,7 @@ struct Erasure {
   TESSERA_HD bool covers(int y, int x) const { return y >= top && y < bottom && x >= left && x < right; }
 };
 
-// By channel; or noise.
+// One value a channel, or noise.
 struct ErasingFill {
   std::array<float, 3> value{};
   bool noise = false;
@@ -28,8 +30,8 @@ struct ErasingFill {
 
 namespace erasing_detail {
 
-// The natural logarithm of x > 0, by 2 artanh((m - 1) / (m + 1)) of its mantissa: arithmetic alone, which
-// libraries do not differ in.
+// The natural logarithm of x > 0, by 2 artanh((m - 1) / (m + 1)) of its mantissa m. It is written out because
+// std::log differs between libraries and devices, while plain arithmetic does not.
 TESSERA_HD inline double logarithm(double x) {
   constexpr uint64_t mantissa = (uint64_t{1} << 52) - 1, one = uint64_t{1023} << 52;
   const uint64_t bits = std::bit_cast<uint64_t>(x);
@@ -45,12 +47,12 @@ TESSERA_HD inline double logarithm(double x) {
   return 2 * s * sum + exponent * std::numbers::ln2;
 }
 
-// cos(2 pi u) of u in [0, 1), by Taylor's series within an eighth of a turn.
+// cos(2 pi u) for u in [0, 1), by the Taylor series within an eighth of a turn.
 TESSERA_HD inline double cosine_of_turn(double u) {
   const int quarter = static_cast<int>(u * 4 + 0.5);
   const double t = (u - quarter * 0.25) * (2 * std::numbers::pi), square = t * t;
   const bool odd = quarter % 2 != 0;
-  double rest = 0;  // of the series after its first term
+  double rest = 0;  // the series after its first term
   for (int k = odd ? 19 : 18; k > 1; k -= 2) rest = (1 + rest) * -square / (k * (k - 1));
   const double value = odd ? t * (1 + rest) : 1 + rest;
   return quarter % 4 == 1 || quarter % 4 == 2 ? -value : value;
@@ -58,18 +60,18 @@ TESSERA_HD inline double cosine_of_turn(double u) {
 
 }  // namespace erasing_detail
 
-// A normal number of two uniform ones: Box and Muller, as Random::normal().
+// A normal number from two uniform ones by the method of Box and Muller, as in Random::normal().
 TESSERA_HD inline float noise_of(double first, double second) {
   const double radius = std::sqrt(-2.0 * erasing_detail::logarithm(1.0 - first));
   return static_cast<float>(radius * erasing_detail::cosine_of_turn(second));
 }
 
-// The noise's number `n`, found without those before it; each takes four words of the stream.
+// Element n of the noise, computed without its predecessors; each takes four words of the stream.
 TESSERA_HD inline float noise_at(const Random::State& from, uint64_t n) {
   const uint64_t position = from.position + 4 * n, offset = position % 4;
   const auto here = philox(from.seed, position / 4, from.stream),
              next = offset == 0 ? here : philox(from.seed, position / 4 + 1, from.stream);
-  const auto uniform = [&](uint64_t word) {  // words offset + word and the one after it
+  const auto uniform = [&](uint64_t word) {  // from the words offset + word and the next one
     const uint64_t high = offset + word, low = high + 1;
     const uint64_t bits =
         uint64_t{high < 4 ? here[high] : next[high - 4]} << 32 | (low < 4 ? here[low] : next[low - 4]);

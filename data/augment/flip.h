@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Left becomes right, in place.
+// Mirrors the image left-right, in place.
 inline void flip_horizontally(Image& image) {
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < image.width / 2; ++x)

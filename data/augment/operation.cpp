@@ -14,11 +14,7 @@ namespace tessera {
 
 namespace {
 
-constexpr std::array names{"shear_x",  "shear_y",      "translate_x",   "translate_y", "rotate",
-                           "color",    "contrast",     "brightness",    "sharpness",   "posterize",
-                           "solarize", "solarize_add", "auto_contrast", "equalize",    "invert"};
-
-// By how many quarters the picture is turned so that whole pixels move; 0: by none.
+// The number of quarter turns if the rotation moves whole pixels, else 0.
 int quarters_of(double degrees, int height, int width) {
   if (degrees == 180) return 2;
   return height == width && (degrees == 90 || degrees == 270) ? static_cast<int>(degrees / 90) : 0;
@@ -60,14 +56,6 @@ void colour(Operation operation, double m, Image& image) {
 }
 
 }  // namespace
-
-Operation operation_named(std::string_view name) {
-  const auto* const found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    fail("augment: operation '", name, "' is not known",
-         did_you_mean(std::string(name), std::vector<std::string>(names.begin(), names.end())));
-  return static_cast<Operation>(found - names.begin());
-}
 
 std::optional<Change> change_of(Operation operation, double magnitude, int height, int width,
                                 const Drawing& drawing) {

@@ -1,4 +1,4 @@
-// Compiled without contraction, as all of data: OpenCV's floats are rounded where these are.
+// Compiled without contraction, as all of data, so that floats are rounded where OpenCV rounds them.
 #include "data/augment/photometric.h"
 
 #include <algorithm>
@@ -8,12 +8,12 @@ namespace tessera {
 
 namespace {
 
-// Hue of 180, saturation and value of 255.
+// Hue in [0, 180), saturation and value in [0, 255].
 struct Hsv {
   int h, s, v;
 };
 
-// OpenCV's way for bytes: fixed point of 12 bits, quotients from a table.
+// OpenCV's conversion of bytes: 12-bit fixed point with a table of quotients.
 Hsv to_hsv(const uint8_t* rgb) {
   constexpr int bits = 12, half = 1 << (bits - 1), turn = 180;
   const int r = rgb[0], g = rgb[1], b = rgb[2];
@@ -27,8 +27,8 @@ Hsv to_hsv(const uint8_t* rgb) {
   return {h < 0 ? h + turn : h, s, v};
 }
 
-// Rounded down, as by OpenCV's vector loops; the few pixels at the end of a row that fill no vector it rounds
-// to the nearest.
+// Rounds down, as OpenCV's vector loops do. (OpenCV rounds the last pixels of a row, which fill no vector, to
+// the nearest; that is not imitated.)
 void from_hsv(const Hsv& hsv, uint8_t* rgb) {
   const float s = static_cast<float>(hsv.s) * (1.0f / 255), v = static_cast<float>(hsv.v) * (1.0f / 255);
   const float sixths = static_cast<float>(hsv.h) * (6.0f / 180);

@@ -12,9 +12,9 @@ namespace tessera {
 
 namespace {
 
-constexpr uint64_t scene_tag = 1;  // of a picture's stream
+constexpr uint64_t scene_tag = 1;  // the stream of the scene crop, split off the image's stream
 
-// Fills up a picture that is smaller, to the right and below; of no class there.
+// Pads an image that is smaller than height x width on the right and below; the mask gets no class there.
 struct Pad {
   int height, width;
   Colour fill;
@@ -71,11 +71,6 @@ Pipeline& Pipeline::then(PixelOp op) {
   return *this;
 }
 
-Pipeline& Pipeline::then(FloatOp op) {
-  float_ops_.push_back(std::move(op));
-  return *this;
-}
-
 void Pipeline::cut_scene(Image& picture, Image& mask, const Random& random) const {
   Random own = random.split(scene_tag);
   (*scene_crop_)(picture, mask, own);
@@ -121,7 +116,6 @@ void Pipeline::operator()(Image& image, Random random, float* to) const {
   normalise_(image, to);
   const std::span<float> floats(to, static_cast<size_t>(image_shape_.elements()));
   if (erasing_) (*erasing_)(floats, image_shape_, random);
-  for (const FloatOp& op : float_ops_) op(floats, image_shape_, random);
 }
 
 }  // namespace tessera

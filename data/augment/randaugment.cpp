@@ -6,7 +6,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int drawn_from = static_cast<int>(Operation::invert) + 1;  // all of them
+constexpr int drawn_from = static_cast<int>(Operation::invert) + 1;  // all operations
 constexpr double top = 10;
 
 }  // namespace

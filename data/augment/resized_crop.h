@@ -1,25 +1,26 @@
 #pragma once
 
-#include "data/augment/box.h"
 #include "data/augment/operation.h"
+#include "data/formats/box.h"
 #include "engine/core/random.h"
 
 namespace tessera {
 
 struct ResizedCropOptions {
-  double min_area = 0.08, max_area = 1;  // of the picture's
-  double min_ratio = 3.0 / 4;            // width to height: from this to its inverse, in the logarithm
+  double min_area = 0.08, max_area = 1;  // fraction of the image's area
+  double min_ratio = 3.0 / 4;            // width / height, from this to its inverse; the logarithm is uniform
   Filter filter = Filter::bilinear;      // or bicubic, both with antialiasing
 };
 
-// The part of a picture that is kept: ten draws of area and ratio, the first that fits; else the largest part
-// about the centre within the ratios.
+// Draws the part of an image that is kept: the first of ten draws of area and ratio that fits, else the
+// largest centred part whose ratio is allowed.
 PixelBox draw_resized_crop(const ResizedCropOptions& options, int64_t height, int64_t width, Random& random);
 
-// The box, resized: pictures by Pillow's filter (data/formats/resize.h), masks by the nearest pixel.
+// Crops the box and resizes it: images by Pillow's filter (data/formats/resize.h), masks by the nearest
+// pixel.
 void crop_and_resize(Image& image, const PixelBox& box, int height, int width, Filter filter, Layer layer);
 
-// A random part of a picture of any size, made height x width (Szegedy et al., 2015; RandomResizedCrop).
+// RandomResizedCrop (Szegedy et al., 2015): a random part of an image of any size, resized to height x width.
 struct ResizedCrop {
   ResizedCropOptions options;
   int height, width;

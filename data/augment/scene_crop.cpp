@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-// Whether there are classes, and none has more than `share` of their pixels; a byte is a class + 1, or 0.
+// Whether the box has labelled pixels, and no class has more than `share` of them. A byte is class + 1, or 0.
 bool is_mixed(const Image& mask, const PixelBox& box, double share) {
   std::array<int64_t, 256> counts{};
   for (int64_t y = box.top; y < box.bottom; ++y)

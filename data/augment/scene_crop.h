@@ -1,31 +1,31 @@
 #pragma once
 
 #include "data/augment/affine.h"
-#include "data/augment/box.h"
+#include "data/formats/box.h"
 #include "engine/core/random.h"
 
 namespace tessera {
 
-// How a picture with a mask is cut for training, as segmenters of ADE20K are trained (MMSegmentation).
+// The random crop of an image with a mask as MMSegmentation trains on ADE20K.
 struct SceneCropOptions {
-  double min_scale = 0.5, max_scale = 2;  // of the short side to the batch's, uniform
-  double longest = 4;                     // the long side is at most so many times that
-  double most_of_one_class = 0.75;        // of a crop's pixels that have a class; 1: any
+  double min_scale = 0.5, max_scale = 2;  // short side / side of the batch's images, uniform
+  double longest = 4;                     // upper bound of long side / that scaled side
+  double most_of_one_class = 0.75;        // largest fraction of a crop's labelled pixels in one class; 1: any
 };
 
-// A picture of any size and its mask: resized to a random scale, whatever its shape, and of that height x
-// width pixels are cut out, or what there is of them.
+// Resizes an image of any size and its mask to a random scale, keeping the ratio of the sides, and crops
+// height x width pixels, or fewer where the resized image is smaller.
 class SceneCrop {
  public:
   SceneCrop(const SceneCropOptions& options, int height, int width)
       : options_(options), height_(height), width_(width) {}
 
-  // {height, width} that a picture is resized to at `scale`.
+  // {height, width} of the resized image at `scale`.
   std::array<int, 2> scaled_size(int height, int width, double scale) const;
-  // A place for the crop: the first of ten draws in which there are classes, and none has too many pixels;
-  // else an eleventh.
+  // Draws the crop: the first of ten draws that has labelled pixels and no class with too many of them, else
+  // an eleventh draw.
   PixelBox draw_box(const Image& mask, Random& random) const;
-  // Both at once. Fails where they differ in size.
+  // Resizes and crops both. Fails if their sizes differ.
   void operator()(Image& picture, Image& mask, Random& random) const;
 
  private:

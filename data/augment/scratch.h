@@ -6,8 +6,9 @@
 
 namespace tessera {
 
-// Takes the pixels out of `image`, which keeps its size and is to be written anew: for operations that read
-// what lies around a pixel. One picture a thread is kept so, until the next call, and its memory goes round.
+// Moves the pixels of `image` to scratch memory of this thread and returns them; the image keeps its size and
+// is to be overwritten. For operations that read the neighbours of a pixel. The result is valid until the
+// next call on the same thread, which reuses the memory.
 inline const Image& set_aside(Image& image) {
   thread_local Image before;
   std::swap(before, image);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr long patience = 30;  // seconds without a byte, or until a connection stands
+constexpr long patience = 30;  // seconds without a byte, or until a connection is made
 constexpr int most_stalls = 3;
 
 enum class Outcome { whole, broken_off, start_again };
@@ -34,13 +34,13 @@ void remove_part(const fs::path& path) {
   fs::remove(path, none);
 }
 
-// The file that grows, as libcurl's callbacks see it.
+// The growing file, for libcurl's callbacks.
 struct Part {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file;
-  int64_t had, size, most;  // before this transfer, now, and at most (0: any)
+  int64_t had, size, most;  // bytes before this transfer, now, and at most (0: any)
   int write_error = 0;
   bool too_much = false;
-  const AtWork& at_work;
+  const ByteProgress& on_progress;
 };
 
 size_t take(char* bytes, size_t, size_t count, void* to) {
@@ -56,7 +56,7 @@ size_t take(char* bytes, size_t, size_t count, void* to) {
 
 int tell(void* of, curl_off_t total, curl_off_t done, curl_off_t, curl_off_t) {
   const Part& part = *static_cast<const Part*>(of);
-  if (part.at_work) part.at_work(part.had + done, total > 0 ? part.had + total : part.most);
+  if (part.on_progress) part.on_progress(part.had + done, total > 0 ? part.had + total : part.most);
   return 0;
 }
 
@@ -93,7 +93,7 @@ Handle prepare(const std::string& url, Part& part, char* message) {
        " and run this again; --url names a mirror");
 }
 
-// What a transfer's end means; those that no second try mends fail.
+// Interprets the end of a transfer. Fails if another attempt would not help.
 Outcome judge(CURLcode code, long status, const Part& part, const std::string& url, const fs::path& to,
               const std::string& reason) {
   if (part.write_error != 0) fail(to.string(), ".part: cannot be written: ", std::strerror(part.write_error));
@@ -115,11 +115,11 @@ Outcome judge(CURLcode code, long status, const Part& part, const std::string& u
   }
 }
 
-// One connection: the bytes after those that the part has.
+// One connection, which requests the bytes after those in the part.
 Outcome transfer(const std::string& url, const fs::path& to, const fs::path& path, int64_t most,
-                 const AtWork& at_work) {
+                 const ByteProgress& on_progress) {
   const int64_t had = size_of_file(path);
-  Part part{{std::fopen(path.c_str(), "ab"), &std::fclose}, had, had, most, 0, false, at_work};
+  Part part{{std::fopen(path.c_str(), "ab"), &std::fclose}, had, had, most, 0, false, on_progress};
   check(part.file != nullptr, path.string(), ": cannot be written: ", std::strerror(errno));
   char message[CURL_ERROR_SIZE] = "";
   const Handle handle = prepare(url, part, message);
@@ -132,13 +132,13 @@ Outcome transfer(const std::string& url, const fs::path& to, const fs::path& pat
   return judge(code, status, part, url, to, reason);
 }
 
-// The whole file in the part, by as many connections as it takes.
+// Completes the part by as many connections as it takes.
 void complete(const std::string& url, const fs::path& to, const fs::path& path, int64_t bytes,
-              const AtWork& at_work) {
+              const ByteProgress& on_progress) {
   int stalls = 0, starts = 0;
   while (bytes == 0 || size_of_file(path) != bytes) {
     const int64_t had = size_of_file(path);
-    const Outcome outcome = transfer(url, to, path, bytes, at_work);
+    const Outcome outcome = transfer(url, to, path, bytes, on_progress);
     if (outcome == Outcome::whole) return;
     if (outcome == Outcome::start_again) {
       remove_part(path);
@@ -155,17 +155,17 @@ void complete(const std::string& url, const fs::path& to, const fs::path& path, 
 }  // namespace
 
 void download(const std::string& url, const fs::path& to, int64_t bytes, const std::string& md5,
-              const AtWork& at_work) {
+              const ByteProgress& on_progress) {
   const fs::path part = to.string() + ".part";
   bool resumed = size_of_file(part) > 0;
   while (true) {
-    complete(url, to, part, bytes, at_work);
+    complete(url, to, part, bytes, on_progress);
     const std::string sum = md5_of_file(part);
     if (sum == md5) break;
     remove_part(part);
     check(resumed, url, ": has the MD5 sum ", sum, ", the published file ", md5,
           "; it is another file or was damaged on the way, and nothing of it was kept");
-    resumed = false;  // the part was of something else
+    resumed = false;  // the part was of another file
   }
   std::error_code error;
   fs::rename(part, to, error);
@@ -179,7 +179,7 @@ void download(const std::string& url, const fs::path& to, int64_t bytes, const s
 namespace tessera {
 
 void download(const std::string& url, const std::filesystem::path& to, int64_t, const std::string&,
-              const AtWork&) {
+              const ByteProgress&) {
   fail("this build cannot fetch: install libcurl4-openssl-dev and libarchive-dev and build again, or bring ",
        url, " to ", to.string());
 }

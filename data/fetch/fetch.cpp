@@ -4,7 +4,7 @@
 
 #include "data/fetch/md5.h"
 #include "data/fetch/unpack.h"
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// An archive may unpack to `archive_growth` times its size and `archive_allowance` bytes more.
 constexpr int64_t archive_growth = 16, archive_allowance = int64_t{1} << 28;
 
 std::string name_of(const std::string& url) { return url.substr(url.rfind('/') + 1); }
@@ -27,13 +28,13 @@ bool holds_all(const fs::path& root, const std::vector<std::string>& markers) {
                      [&](const auto& name) { return fs::exists(root / name); });
 }
 
-void bring(const PublishedFile& file, const fs::path& dir, const std::string& folder,
-           const FetchOptions& options) {
+void fetch_file(const PublishedFile& file, const fs::path& dir, const std::string& folder,
+                const FetchOptions& options) {
   const std::string name = name_of(file.url);
   const fs::path to = dir / name;
   const auto tell = [&](const std::string& what) {
     return [&options, what](int64_t done, int64_t total) {
-      if (options.at_work) options.at_work(what, done, total);
+      if (options.on_progress) options.on_progress(what, done, total);
     };
   };
   if (is_file(to)) {
@@ -52,20 +53,23 @@ void bring(const PublishedFile& file, const fs::path& dir, const std::string& fo
 
 }  // namespace
 
-fs::path fetch(const PublishedSet& set, const fs::path& dir, const FetchOptions& options, bool& already) {
+Fetched fetch(const DatasetEntry& entry, const fs::path& dir, const FetchOptions& options) {
+  check(entry.published.has_value(), entry.name, ": is not published; there is nothing to fetch");
+  const PublishedSet& set = *entry.published;
   for (const fs::path& root : {dir, dir / set.folder})
-    if (already = holds_all(root, set.markers); already) return root;
-  check(!set.files.empty(), set.name, ": is not to be fetched without an account: ", set.how_to_get);
+    if (holds_all(root, set.markers)) return {root, true};
+  check(!set.files.empty(), entry.name, ": cannot be downloaded without an account: ", set.how_to_get);
   check(options.mirror.empty() || options.mirror.starts_with("http://") ||
             options.mirror.starts_with("https://"),
         "--url ", options.mirror, ": wanted http://... or https://...");
   std::error_code error;
   fs::create_directories(dir, error);
   check(is_folder(dir), dir.string(), ": cannot be made: ", error.message());
-  for (const PublishedFile& file : set.files) bring(file, dir, set.folder, options);
+  for (const PublishedFile& file : set.files) fetch_file(file, dir, set.folder, options);
   const fs::path root = set.folder.empty() ? dir : dir / set.folder;
-  check(holds_all(root, set.markers), set.name, ": ", root.string(), " lacks some of its files after all");
-  return root;
+  check(holds_all(root, set.markers), entry.name, ": ", root.string(),
+        " lacks some of the set's files after the download");
+  return {root, false};
 }
 
 }  // namespace tessera

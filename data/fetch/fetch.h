@@ -3,22 +3,27 @@
 #include <filesystem>
 #include <functional>
 
-#include "data/fetch/published.h"
+#include "data/sets/entry.h"
 
 namespace tessera {
 
 struct FetchOptions {
-  std::string mirror{};       // where the files are under their names, instead of their own addresses
-  bool keep_archive = false;  // after it was unpacked
-  // Told the file at work, its bytes that are there, and all of them (0: not known).
-  std::function<void(const std::string& file, int64_t done, int64_t total)> at_work = {};
+  std::string mirror{};  // base address under which the files have their names; "": the published addresses
+  bool keep_archive = false;  // after it is unpacked
+  // Called with the name of the current file, its bytes so far and its size in bytes (0 if unknown).
+  std::function<void(const std::string& file, int64_t done, int64_t total)> on_progress = {};
 };
 
-// Brings the files of `set` to `dir`, which is made: each is fetched (download.h) unless it is there with the
-// published sum, and unpacked (unpack.h) if it is an archive. Returns the folder that open_dataset takes.
-// Nothing is done, and `already` set, where all markers of the set are there. Fails as those two do, for a
-// file that is there with another sum, and for a set that is not to be had so, with the way to get it.
-std::filesystem::path fetch(const PublishedSet& set, const std::filesystem::path& dir,
-                            const FetchOptions& options, bool& already);
+struct Fetched {
+  std::filesystem::path folder;  // what open_dataset takes
+  bool already_there;            // nothing was downloaded
+};
+
+// Downloads the published files of a data set to `dir`, which is created if need be. A file that is there
+// with the published checksum is not downloaded again (download.h); an archive is unpacked (unpack.h). If all
+// of the set's markers exist, nothing is done. Fails as download() and unpack() do, for a file that is there
+// with another checksum, and, with instructions, for a set whose download needs an account. `entry` must have
+// published files or instructions.
+Fetched fetch(const DatasetEntry& entry, const std::filesystem::path& dir, const FetchOptions& options);
 
 }  // namespace tessera

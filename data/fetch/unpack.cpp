@@ -22,12 +22,12 @@ constexpr int64_t most_entries = 4'000'000;
 
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
-// A folder that is gone again unless keep() has taken what was wanted out of it.
+// A temporary folder; what is not moved out of it is removed at the end.
 class Workplace {
  public:
   explicit Workplace(fs::path path) : path_(std::move(path)) {
     std::error_code error;
-    fs::remove_all(path_, error);  // of an earlier, killed run
+    fs::remove_all(path_, error);  // left by a run that was killed
     fs::create_directories(path_, error);
     check(!error, path_.string(), ": cannot be made: ", error.message());
   }
@@ -46,8 +46,12 @@ class Workplace {
 
 class Unpacker {
  public:
-  Unpacker(const fs::path& archive, fs::path to, int64_t most_bytes, const AtWork& at_work)
-      : name_(archive.string()), to_(std::move(to)), room_(most_bytes), most_(most_bytes), at_work_(at_work) {
+  Unpacker(const fs::path& archive, fs::path to, int64_t most_bytes, const ByteProgress& on_progress)
+      : name_(archive.string()),
+        to_(std::move(to)),
+        room_(most_bytes),
+        most_(most_bytes),
+        on_progress_(on_progress) {
     archive_read_support_filter_all(reader_.get());
     archive_read_support_format_tar(reader_.get());
     archive_read_support_format_zip(reader_.get());
@@ -63,7 +67,7 @@ class Unpacker {
       check(code == ARCHIVE_OK || code == ARCHIVE_WARN, name_, ": is damaged: ", reason());
       check(++count <= most_entries, name_, ": holds more than ", most_entries, " files");
       place(entry);
-      if (at_work_ && count % 64 == 0) at_work_(archive_filter_bytes(reader_.get(), -1), size_);
+      if (on_progress_ && count % 64 == 0) on_progress_(archive_filter_bytes(reader_.get(), -1), size_);
     }
   }
 
@@ -73,7 +77,7 @@ class Unpacker {
     return text ? text : "no reason is given";
   }
 
-  // Where the entry goes, in the workplace.
+  // The path of the entry in the temporary folder.
   fs::path inside(archive_entry* entry) const {
     const char* given = archive_entry_pathname(entry);
     check(given != nullptr && *given != 0, name_, ": holds an entry without a name");
@@ -122,17 +126,17 @@ class Unpacker {
   std::string name_;
   fs::path to_;
   int64_t room_, most_, size_ = 0;
-  const AtWork& at_work_;
+  const ByteProgress& on_progress_;
   Reader reader_{archive_read_new(), &archive_read_free};
 };
 
 }  // namespace
 
 void unpack(const fs::path& archive, const fs::path& dir, const std::string& folder, int64_t most_bytes,
-            const AtWork& at_work) {
+            const ByteProgress& on_progress) {
   check(fs::exists(archive), archive.string(), ": no such file");
   const Workplace workplace(dir / ("." + folder + ".unpacking"));
-  Unpacker(archive, workplace.path(), most_bytes, at_work).run();
+  Unpacker(archive, workplace.path(), most_bytes, on_progress).run();
   check(fs::is_directory(workplace.path() / folder), archive.string(), ": holds no folder ", folder);
   std::error_code error;
   fs::rename(workplace.path() / folder, dir / folder, error);
@@ -147,7 +151,7 @@ void unpack(const fs::path& archive, const fs::path& dir, const std::string& fol
 namespace tessera {
 
 void unpack(const std::filesystem::path& archive, const std::filesystem::path&, const std::string&, int64_t,
-            const AtWork&) {
+            const ByteProgress&) {
   fail(archive.string(),
        ": this build cannot unpack: install libcurl4-openssl-dev and libarchive-dev and build ",
        "again, or unpack it yourself");

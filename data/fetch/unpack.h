@@ -4,12 +4,13 @@
 
 namespace tessera {
 
-// Unpacks what lies below `folder` in `archive` (tar, zip, compressed in any way that libarchive knows) to
-// dir/folder: beside it first, then renamed, so that the folder is there whole or not at all. Whatever the
-// archive holds, nothing is written elsewhere. Fails, with nothing unpacked, for an absolute path or one with
-// "..", links, devices, a damaged archive, one without `folder`, more than `most_bytes` or 4 million entries,
-// a full disk, and where this build lacks libarchive. `at_work` is told bytes of the archive.
+// Unpacks the part of `archive` (tar or zip, with any compression that libarchive reads) below `folder` to
+// dir/folder. It unpacks to a folder beside that and then renames it, so that the folder is complete or
+// absent, and never writes elsewhere, whatever the archive contains. Fails, with nothing unpacked, for an
+// absolute path or one with "..", links, devices, a damaged archive, an archive without `folder`, more than
+// `most_bytes` or 4 million entries, a full disk, and if this build lacks libarchive. `on_progress` receives
+// bytes of the archive.
 void unpack(const std::filesystem::path& archive, const std::filesystem::path& dir, const std::string& folder,
-            int64_t most_bytes, const AtWork& at_work = {});
+            int64_t most_bytes, const ByteProgress& on_progress = {});
 
 }  // namespace tessera

@@ -5,10 +5,11 @@
 
 namespace tessera {
 
-// A picture that is refused takes no more memory than its file and 64 MB, but for a progressive JPEG, which
-// must be held whole. One that would take more than the file and half of that, at `pixel_bytes` a pixel, is
-// walked through without keeping its pixels first.
-inline bool takes_much(std::span<const uint8_t> bytes, int64_t height, int64_t width, int64_t pixel_bytes) {
+// Whether an image must be verified without keeping its pixels before it is decoded, because its pixels, at
+// `pixel_bytes` each, would exceed the file's size by more than 32 MB. In this way a damaged file takes no
+// more memory than its size and 64 MB. Progressive JPEGs are the exception: they can only be decoded whole.
+inline bool must_verify_first(std::span<const uint8_t> bytes, int64_t height, int64_t width,
+                              int64_t pixel_bytes) {
   constexpr int64_t allowance = int64_t{1} << 25;
   return height * width * pixel_bytes > static_cast<int64_t>(bytes.size()) + allowance;
 }

@@ -12,7 +12,7 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
-// Zeroed memory: a damaged file may make stb_image read a table that the file does not define.
+// Zeroed memory, because a damaged file can make stb_image read a table that the file does not define.
 #define STBI_MALLOC(bytes) std::calloc(1, bytes)
 #define STBI_REALLOC(block, bytes) std::realloc(block, bytes)
 #define STBI_FREE(block) std::free(block)
@@ -52,7 +52,7 @@ uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
   return value;
 }
 
-// No table of a DHT segment holds more than the 256 codes that stb_image has room for.
+// Whether no table of a DHT segment has more than 256 codes, for which stb_image has room.
 bool huffman_tables_fit(Bytes segment) {
   while (segment.size() >= 17) {
     const auto counts = segment.subspan(1, 16);
@@ -63,8 +63,8 @@ bool huffman_tables_fit(Bytes segment) {
   return segment.empty();
 }
 
-// Where the entropy-coded data that begins at `at` ends: at an FF that neither 00 (a plain FF) nor a restart
-// marker's number follows.
+// The end of the entropy-coded data that begins at `at`: an FF that is followed neither by 00 (an escaped FF)
+// nor by the number of a restart marker.
 size_t scan_end(Bytes bytes, size_t at) {
   constexpr uint8_t restart = 0xD0;
   const auto in_scan = [](uint8_t next) { return next == 0 || (next >= restart && next < restart + 8); };
@@ -72,8 +72,8 @@ size_t scan_end(Bytes bytes, size_t at) {
   return at;
 }
 
-// stb_image fills what is missing of a JPEG with grey: whether its segments lead to the end marker; if not,
-// `at` is where they break off.
+// Whether a JPEG's segments lead to the end marker; if not, `at` is the offset where they break off. Needed
+// because stb_image fills missing parts with grey.
 bool jpeg_intact(Bytes bytes, size_t& at) {
   constexpr uint8_t tables = 0xC4, end_of_image = 0xD9, scan = 0xDA, fill = 0xFF;
   for (at = 2; at + 4 <= bytes.size();) {
@@ -94,7 +94,7 @@ bool jpeg_intact(Bytes bytes, size_t& at) {
   return false;
 }
 
-// stb_image fills what is missing of a BMP with black: whether all rows are there.
+// Whether a BMP has all its rows. Needed because stb_image fills missing ones with black.
 bool bmp_complete(Bytes bytes, int height, int width) {
   if (bytes.size() < 30) return false;
   const bool old_header = little_endian(bytes, 14, 4) == 12;
@@ -116,7 +116,7 @@ std::array<int, 2> header_dimensions(Bytes bytes, const std::string& path) {
   return {height, width};
 }
 
-// At most, while stb_image decodes: inflated, unfiltered, as RGB, and 16 bits a channel.
+// Upper bound of memory a pixel while stb_image decodes: inflated, unfiltered, and as RGB, 16 bits a channel.
 constexpr int64_t png_pixel_bytes = 24;
 
 Image decode_stb(Bytes bytes, Format format, const std::string& path) {
@@ -129,7 +129,7 @@ Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   check_dimensions(height, width, path);
   check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
         height, " rows of ", width, " pixels; cut short?");
-  if (format == Format::png && takes_much(bytes, height, width, png_pixel_bytes))
+  if (format == Format::png && must_verify_first(bytes, height, width, png_pixel_bytes))
     check_png_pixels(bytes, path);
   int components = 0;
   const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(

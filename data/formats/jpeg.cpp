@@ -22,10 +22,10 @@ struct Failure {
   jpeg_error_mgr manager{};
   std::jmp_buf escape{};
   char text[JMSG_LENGTH_MAX] = {};
-  size_t left = 0;  // bytes of the file that were not read yet
+  size_t left = 0;  // bytes of the file not read yet
 };
 
-// A damaged file may have thousands of scans over a large picture.
+// The limit protects against damaged files with thousands of scans over a large image.
 constexpr int most_scans = 100;
 
 [[noreturn]] void leave(j_common_ptr info) {
@@ -36,7 +36,8 @@ constexpr int most_scans = 100;
   std::longjmp(failure->escape, 1);
 }
 
-// libjpeg warns of damaged data and makes up the pixels. Here that is an error; oddities of headers are not.
+// libjpeg warns of damaged data and invents the pixels; here that is an error. Oddities of headers are
+// accepted.
 void judge(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool harmless = code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR;
@@ -49,7 +50,7 @@ void watch(j_common_ptr info) {
   leave(info);
 }
 
-// The frame that a longjmp may leave holds no object with a destructor.
+// Results are returned, because a frame that longjmp leaves must not have objects with destructors.
 enum class Outcome { done, four_components, failed };
 
 Outcome read_header(jpeg_decompress_struct& info, Failure& failure, std::span<const uint8_t> bytes) {
@@ -60,7 +61,7 @@ Outcome read_header(jpeg_decompress_struct& info, Failure& failure, std::span<co
   return info.num_components == 4 ? Outcome::four_components : Outcome::done;
 }
 
-// Rows `row_bytes` apart; 0: each over the one before.
+// Writes rows `row_bytes` apart; with 0 each row overwrites the one before.
 Outcome read_rows(jpeg_decompress_struct& info, Failure& failure, uint8_t* pixels, size_t row_bytes) {
   if (setjmp(failure.escape) != 0) return Outcome::failed;
   info.out_color_space = JCS_RGB;
@@ -89,7 +90,8 @@ struct Decoder {
   Decoder& operator=(const Decoder&) = delete;
 };
 
-// Decodes to `image`, or with none through a single row that is used again. False for four components.
+// Decodes to `image`; if it is null, only verifies, with memory for a single row. Returns false for four
+// components.
 bool decode(std::span<const uint8_t> bytes, const std::string& path, Image* image) {
   Decoder decoder;
   const auto demand = [&](Outcome outcome) {
@@ -103,12 +105,13 @@ bool decode(std::span<const uint8_t> bytes, const std::string& path, Image* imag
   check_dimensions(height, width, path);
   const size_t row_bytes = static_cast<size_t>(width) * 3;
   if (!image) {
-    if (jpeg_has_multiple_scans(&decoder.info) != 0) return true;  // would be held whole all the same
+    if (jpeg_has_multiple_scans(&decoder.info) != 0)
+      return true;  // libjpeg would hold the whole image anyway
     std::vector<uint8_t> row(row_bytes);
     demand(read_rows(decoder.info, decoder.failure, row.data(), 0));
     return true;
   }
-  if (takes_much(bytes, height, width, 3)) decode(bytes, path, nullptr);
+  if (must_verify_first(bytes, height, width, 3)) decode(bytes, path, nullptr);
   image->resize(static_cast<int>(height), static_cast<int>(width));
   demand(read_rows(decoder.info, decoder.failure, image->pixels.data(), row_bytes));
   return true;

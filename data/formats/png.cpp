@@ -25,8 +25,8 @@ uint32_t big_endian(Bytes bytes, size_t at) {
          bytes[at + 3];
 }
 
-// f(type, data, offset) for each chunk, until the end chunk or one for which it returns false. Whether it
-// came to the end chunk; if not, `at` is where the chunks break off.
+// Calls f(type, data, offset) for each chunk until the end chunk or until f returns false. Returns whether it
+// reached the end chunk; if not, `at` is the offset where the chunks break off.
 template <class F> bool walk_chunks(Bytes bytes, size_t& at, F&& f) {
   for (at = signature; at + around_data <= bytes.size();) {
     const uint32_t length = big_endian(bytes, at);
@@ -40,10 +40,10 @@ template <class F> bool walk_chunks(Bytes bytes, size_t& at, F&& f) {
 }
 
 struct Rows {
-  int64_t count, bytes;  // each with its filter byte
+  int64_t count, bytes;  // bytes of a row with its filter byte
 };
 
-// The rows that a picture's pixels come in: all of it, or the seven passes of Adam7.
+// The rows in which the pixels are stored: those of the image, or of the seven passes of Adam7.
 std::vector<Rows> rows_of(Bytes header) {
   constexpr std::array<int, 7> channels{1, 0, 3, 1, 2, 0, 4};  // by colour type
   const int64_t width = big_endian(header, 0), height = big_endian(header, 4);
@@ -58,7 +58,7 @@ std::vector<Rows> rows_of(Bytes header) {
           rows(0, 2, 2, 4), rows(1, 0, 2, 2), rows(0, 1, 1, 2)};
 }
 
-// Counts inflated bytes through the rows.
+// Follows the inflated bytes through the rows.
 class RowWalk {
  public:
   explicit RowWalk(std::vector<Rows> rows) : rows_(std::move(rows)) { skip_empty(); }
@@ -66,7 +66,7 @@ class RowWalk {
   bool finished() const { return part_ == rows_.size(); }
   int64_t row() const { return row_; }  // for messages
 
-  // Whether the filters among the next bytes exist.
+  // Consumes the next bytes. Returns whether the filters among them exist.
   bool take(Bytes bytes) {
     while (!bytes.empty() && !finished()) {
       if (in_row_ == 0 && bytes[0] > last_filter) return false;
@@ -100,7 +100,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Runs `data` through; false where it is damaged or a filter does not exist.
+  // Inflates `data`. Returns false if it is damaged or a filter does not exist.
   bool feed(Bytes data, RowWalk& walk) {
     stream_.next_in = const_cast<Bytef*>(data.data());
     stream_.avail_in = static_cast<uInt>(data.size());

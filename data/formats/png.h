@@ -6,13 +6,12 @@
 
 namespace tessera {
 
-// Fails, in the name of `path` and with the byte, unless a PNG's chunks and their checksums are whole up to
-// its end chunk, at which stb_image does not look; and for a size beyond the limits of image.h.
+// Verifies a PNG's chunks and their checksums up to the end chunk, which stb_image does not do, and its size.
+// Fails with path and byte if something is damaged or missing or beyond the limits of image.h.
 void check_png(std::span<const uint8_t> bytes, const std::string& path);
 
-// Inflates the pixels of a PNG that check_png let pass and throws them away: fails unless they are all there,
-// each row with a filter that exists. So a picture that takes much memory is known to be whole before it
-// takes it.
+// Verifies the pixels of a PNG that passed check_png by inflating and dropping them: fails unless they are
+// complete and every row's filter exists. Large images are verified so before memory for them is allocated.
 void check_png_pixels(std::span<const uint8_t> bytes, const std::string& path);
 
 }  // namespace tessera

@@ -11,8 +11,9 @@ namespace {
 
 constexpr int weight_bits = 22;
 
-// The input pixels [first, first + weights.size()) that make one output pixel, and their shares of 2^22.
-struct Taps {
+// The input pixels [first, first + weights.size()) of one output pixel, and their weights, of which 2^22
+// is 1.
+struct WeightedPixels {
   int first;
   std::vector<int> weights;
 };
@@ -32,10 +33,10 @@ struct Cubic {  // Keys, 1981
   }
 };
 
-template <class Filter> std::vector<Taps> filter_taps(int in, int out) {
+template <class Filter> std::vector<WeightedPixels> filter_taps(int in, int out) {
   const double scale = static_cast<double>(in) / out, widened = std::max(scale, 1.0),
                reach = Filter::radius * widened;
-  std::vector<Taps> taps;
+  std::vector<WeightedPixels> taps;
   for (int o = 0; o < out; ++o) {
     const double centre = (o + 0.5) * scale;
     const int first = std::max(0, static_cast<int>(centre - reach + 0.5));
@@ -46,15 +47,15 @@ template <class Filter> std::vector<Taps> filter_taps(int in, int out) {
       weights.push_back(Filter::weight((i - centre + 0.5) * (1 / widened)));
       sum += weights.back();
     }
-    Taps& tap = taps.emplace_back(Taps{first, {}});
+    WeightedPixels& tap = taps.emplace_back(WeightedPixels{first, {}});
     for (const double weight : weights)
       tap.weights.push_back(static_cast<int>(std::lround(weight / sum * (1 << weight_bits))));
   }
   return taps;
 }
 
-// One channel of an output pixel: the taps of `from`, `stride` bytes apart.
-uint8_t weigh(const Taps& taps, const uint8_t* from, int64_t stride) {
+// One channel of an output pixel; the input pixels are `stride` bytes apart.
+uint8_t weigh(const WeightedPixels& taps, const uint8_t* from, int64_t stride) {
   int sum = 1 << (weight_bits - 1);
   for (size_t i = 0; i < taps.weights.size(); ++i)
     sum += taps.weights[i] * from[static_cast<int64_t>(i) * stride];
@@ -63,12 +64,12 @@ uint8_t weigh(const Taps& taps, const uint8_t* from, int64_t stride) {
 
 template <class Filter> Image resize_rows(const Image& image, int width) {
   if (width == image.width) return image;
-  const std::vector<Taps> taps = filter_taps<Filter>(image.width, width);
+  const std::vector<WeightedPixels> taps = filter_taps<Filter>(image.width, width);
   Image out(image.height, width);
   for (int y = 0; y < out.height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < 3; ++c) {
-        const Taps& tap = taps[static_cast<size_t>(x)];
+        const WeightedPixels& tap = taps[static_cast<size_t>(x)];
         out.at(y, x)[c] = weigh(tap, image.at(y, tap.first) + c, 3);
       }
   return out;
@@ -76,11 +77,11 @@ template <class Filter> Image resize_rows(const Image& image, int width) {
 
 template <class Filter> Image resize_columns(Image image, int height) {
   if (height == image.height) return image;
-  const std::vector<Taps> taps = filter_taps<Filter>(image.height, height);
+  const std::vector<WeightedPixels> taps = filter_taps<Filter>(image.height, height);
   Image out(height, image.width);
   const int64_t row_bytes = int64_t{3} * image.width;
   for (int y = 0; y < height; ++y) {
-    const Taps& tap = taps[static_cast<size_t>(y)];
+    const WeightedPixels& tap = taps[static_cast<size_t>(y)];
     for (int64_t i = 0; i < row_bytes; ++i)
       out.at(y, 0)[i] = weigh(tap, image.at(tap.first, 0) + i, row_bytes);
   }
@@ -93,7 +94,7 @@ template <class Filter> Image resize(const Image& image, int height, int width) 
   return resize_columns<Filter>(resize_rows<Filter>(image, width), height);
 }
 
-// How fit_square fits a picture: to which size it is scaled, and where the square is cut out.
+// How fit_square fits an image: the size it is resized to, and the square that is cropped.
 struct Fit {
   int height, width;
   PixelBox square;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "data/formats/folder.h"
 #include "data/formats/resize.h"
-#include "data/sets/folder.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
@@ -18,8 +18,8 @@ constexpr const char* dataset_name = "ade20k";
 constexpr int classes = 150, default_size = 512;
 constexpr size_t full_training_set = 20210;
 
-// Fails for a PNG whose samples are no 8-bit grey. After the signature of 8 bytes comes the header chunk: its
-// length and name, width and height, each of 4 bytes, then depth and colour type.
+// Fails unless the bytes are a PNG with 8-bit grey samples. The 8 bytes of the signature are followed by the
+// header chunk: its length, name, width and height, 4 bytes each, then the depth and the colour type.
 void check_is_grey(const std::vector<uint8_t>& bytes, const std::string& path) {
   constexpr size_t depth = 24, colour = 25;
   constexpr uint8_t grey = 0, palette = 3;
@@ -33,7 +33,7 @@ void check_is_grey(const std::vector<uint8_t>& bytes, const std::string& path) {
         "; an annotation is 8-bit grey, its values the classes");
 }
 
-// Pictures beside annotations. No picture as a whole is of one class: all have label 0.
+// Images with annotations. All images have label 0, because the classes are those of pixels.
 class AdeSplit : public FileSplit {
  public:
   AdeSplit(std::vector<Item> pictures, std::vector<fs::path> annotations, int image_size, size_t cache_bytes)
@@ -93,8 +93,8 @@ std::shared_ptr<const AdeSplit> open_split(const fs::path& root, const char* nam
   return std::make_shared<AdeSplit>(std::move(pictures), std::move(annotations), image_size, cache_bytes);
 }
 
-// A line of objectInfo150.txt: number, ratio of pixels, training and validation pictures, stuff, names,
-// separated by tabs, under a line that says so.
+// Reads objectInfo150.txt: a header line, then lines of number, ratio of pixels, training images, validation
+// images, stuff or not, and names, separated by tabs.
 std::vector<std::string> class_names(const fs::path& path, std::vector<std::string>& notes) {
   std::vector<std::string> names;
   if (!is_file(path)) {
@@ -130,6 +130,18 @@ Dataset open_ade20k(const fs::path& dir, const DatasetOptions& options) {
     dataset.notes.push_back("holds " + std::to_string(count) + " of the " +
                             std::to_string(full_training_set) + " training images");
   return dataset;
+}
+
+DatasetEntry ade20k_entry() {
+  const PublishedSet published{
+      .files = {{"http://data.csail.mit.edu/places/ADEchallenge/ADEChallengeData2016.zip", 0,
+                 "7328b3957e407ddae1d3cbf487f149ef", true}},
+      .folder = "ADEChallengeData2016",
+      .markers = {"images/training", "images/validation", "annotations/training", "annotations/validation"},
+      .train = full_training_set,
+      .validation = 2000,
+      .classes = classes};
+  return {.name = dataset_name, .open = open_ade20k, .has_masks = true, .published = published};
 }
 
 }  // namespace tessera

@@ -8,9 +8,9 @@ namespace tessera {
 
 namespace {
 
-constexpr double texture_depth = 0.35;   // between a texture's two colours, in the unit cube of colours
-constexpr double least_contrast = 0.45;  // between the colours of shape and background, there too
-constexpr int noise = 10;                // of each channel, +- this many of 255
+constexpr double texture_depth = 0.35;   // largest distance between a texture's colours in the unit cube
+constexpr double least_contrast = 0.45;  // smallest distance between colours of shape and background
+constexpr int noise = 10;                // uniform on +- this, of 255, for each channel
 
 Paint random_paint(const Brightness& in, Random& random) {
   Paint paint;
@@ -77,7 +77,7 @@ void Canvas::paint(const std::vector<float>& cover, const Texture& texture) {
     }
 }
 
-Image Canvas::developed(Random& random) const {
+Image Canvas::to_image(Random& random) const {
   Image image(size, size);
   for (size_t i = 0; i < pixels.size(); ++i) {
     const uint32_t draws = random.bits();

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -24,7 +24,7 @@ void append_interleaved(const uint8_t* planes, std::vector<uint8_t>& pixels) {
     for (int64_t c = 0; c < 3; ++c) pixels.push_back(planes[c * area + p]);
 }
 
-// Fails unless the file has exactly its records, before anything is read.
+// Checks the length of the file before anything is read.
 void check_size(const fs::path& path, const CifarFormat& format, int64_t records) {
   const int64_t record_bytes = format.label_bytes + 3 * area;
   check(is_file(path), format.dataset, ": ", path.string(), " is missing; ", format.archive, " has it");
@@ -112,6 +112,52 @@ Dataset open_cifar(const fs::path& dir, const CifarFormat& format) {
   dataset.train = read_split(root, format.train_files, format, format.train_records, "train");
   dataset.validation = read_split(root, {format.test_file}, format, format.test_records, "test");
   return dataset;
+}
+
+DatasetEntry cifar10_entry() {
+  const PublishedSet published{
+      .files = {{"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz", 170052171,
+                 "c32a1d4ab5d03f1284b67883e8d87530", true}},
+      .folder = "cifar-10-batches-bin",
+      .markers = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                  "data_batch_5.bin", "test_batch.bin", "batches.meta.txt"},
+      .train = 50000,
+      .validation = 10000,
+      .classes = 10,
+      .side = side,
+      .sums = {{"data_batch_1.bin", "5dd7e06a14cb22eb9f671a540d1b7c25"},
+               {"data_batch_2.bin", "5ea93a67294ea407fff1d09f752e9692"},
+               {"data_batch_3.bin", "942cd6a4bcdd0dd3c604fbe906cb4421"},
+               {"data_batch_4.bin", "ae636b3ba5c66a11e91e8cb52e771fcb"},
+               {"data_batch_5.bin", "53f37980c15c3d472c316c40844f3f0d"},
+               {"test_batch.bin", "803d5f7f4d78ea53de84dbe85f74fb6d"}}};
+  return {
+      .name = "cifar10",
+      .open = [](const fs::path& dir, const DatasetOptions&) { return open_cifar(dir, cifar10_format()); },
+      .sizes = {.only = {side}, .reason = "the images are 32 x 32 as stored"},
+      .published = published};
+}
+
+DatasetEntry cifar100_entry() {
+  const PublishedSet published{
+      .files = {{"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz", 168513733,
+                 "03b5dce01913d631647c71ecec9e9cb8", true}},
+      .folder = "cifar-100-binary",
+      .markers = {"train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt"},
+      .train = 50000,
+      .validation = 10000,
+      .classes = 100,
+      .side = side,
+      .sums = {{"train.bin", "6172c7755cfe09b2fe270c85cebc1b15"},
+               {"test.bin", "4499cfba6c016c1be1438163640a0898"}}};
+  return {.name = "cifar100",
+          .open =
+              [](const fs::path& dir, const DatasetOptions& options) {
+                return open_cifar(dir, cifar100_format(options.coarse_labels));
+              },
+          .sizes = {.only = {side}, .reason = "the images are 32 x 32 as stored"},
+          .coarse_classes = 20,
+          .published = published};
 }
 
 }  // namespace tessera

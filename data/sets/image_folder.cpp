@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 #include "engine/core/random.h"
 
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int max_depth = 8;  // of sub-folders; a folder that links to its parent would have no end
+constexpr int max_depth = 8;  // of nested folders, because a link to a parent folder would recurse forever
 constexpr int largest_default_size = 224;
 
 using Items = std::vector<FileSplit::Item>;
@@ -35,7 +35,7 @@ Kind kind_of(const fs::path& path) {
   return Kind::other;
 }
 
-// The files that are no pictures: how many, and the first.
+// The files that are no images: their number, and the first one.
 struct LeftOut {
   int64_t count = 0;
   std::string first;
@@ -90,7 +90,7 @@ Items items_of(const fs::path& dir, const std::vector<std::string>& present,
   return items;
 }
 
-// Moves a share of each class, at least one picture and never all, out of `train`.
+// Moves `fraction` of each class, at least one image and never all, out of `train`.
 Items hold_out(Items& train, const std::vector<std::string>& classes, double fraction, uint64_t seed) {
   check(fraction > 0 && fraction < 1, "folder: a validation fraction of ", fraction,
         "; it lies between 0 and 1");
@@ -104,8 +104,7 @@ Items hold_out(Items& train, const std::vector<std::string>& classes, double fra
           " has one picture; two are needed to hold one out for validation");
     const int64_t take = std::clamp(std::llround(fraction * static_cast<double>(count)), 1LL, count - 1LL);
     Random random = Random(seed).split(static_cast<uint64_t>(label));
-    for (int64_t i = 0, taken = 0; i < count;
-         ++i) {  // each is taken with the chance that is left: take in all
+    for (int64_t i = 0, taken = 0; i < count; ++i) {  // the probability that makes `take` in all
       const bool hold = random.below(count - i) < take - taken;
       (hold ? held : kept).push_back(std::move(begin[i]));
       taken += hold;
@@ -170,6 +169,10 @@ Dataset open_image_folder(const fs::path& dir, const DatasetOptions& options) {
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
   dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
   return dataset;
+}
+
+DatasetEntry image_folder_entry() {
+  return {.name = "folder", .open = open_image_folder, .takes_validation_fraction = true};
 }
 
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -20,8 +20,8 @@ using Items = std::vector<FileSplit::Item>;
 struct Place {
   std::string dataset;  // for messages
   fs::path root;
-  std::vector<std::string> wnids;  // of the classes taken, sorted
-  bool all;                        // no class is left out on purpose
+  std::vector<std::string> wnids;  // of the chosen classes, sorted
+  bool all;                        // no class was left out by first_classes
 
   int32_t class_of(const std::string& wnid) const {
     const auto found = std::lower_bound(wnids.begin(), wnids.end(), wnid);
@@ -46,8 +46,8 @@ std::vector<std::string> training_wnids(const std::string& dataset, const fs::pa
   return wnids;
 }
 
-// The first `count` of the classes. They are ImageNet's own first 100, not one of the random lists of that
-// size.
+// Keeps the first `count` classes. With 100 they must be ImageNet's own first 100, because other
+// "ImageNet-100" lists are random choices.
 void keep_first(std::vector<std::string>& wnids, int64_t count, const std::string& dataset) {
   check(std::ssize(wnids) >= count, dataset, ": the training folder holds ", wnids.size(), " classes, not ",
         count);
@@ -80,10 +80,11 @@ Items training_items(const Place& place) {
   return items;
 }
 
-// By file name without its extension, the class's WNID.
+// Maps a file's name without extension to the WNID of its class.
 using Labels = std::unordered_map<std::string, std::string>;
 
-// "ImageId,PredictionString", then "ILSVRC2012_val_00048981,n03995372 85 1 499 272" a line.
+// Reads the header "ImageId,PredictionString", then lines such as "ILSVRC2012_val_00048981,n03995372 85 1 499
+// 272".
 Labels read_solution(const fs::path& path) {
   Labels labels;
   for (const std::string& line : read_lines(path)) {
@@ -138,7 +139,7 @@ Items validation_items(const Place& place) {
   return items;
 }
 
-// "n01440764 tench, Tinca tinca" a line, after a space or a tab.
+// Reads lines such as "n01440764 tench, Tinca tinca", separated by a space or a tab.
 std::vector<std::string> class_names(const Place& place) {
   std::unordered_map<std::string, std::string> words;
   for (const fs::path& folder : {place.root, place.root.parent_path()})
@@ -175,6 +176,37 @@ Dataset open_imagenet(const fs::path& dir, const DatasetOptions& options, int64_
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
   dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
   return dataset;
+}
+
+namespace {
+
+PublishedSet published_imagenet(int64_t train, int64_t validation, int64_t classes) {
+  return {.markers = {"train", "val"},
+          .train = train,
+          .validation = validation,
+          .classes = classes,
+          .how_to_get =
+              "make an account at https://image-net.org, which asks for a research or teaching purpose; "
+              "download ILSVRC2012_img_train.tar (MD5 1d675b47d978889d74fa0da5fadfb00e) and "
+              "ILSVRC2012_img_val.tar (MD5 29b22e2961454d5413ddabcf34fc5622); unpack each class's "
+              "archive of the first to train/WNID, the second to val, and put LOC_val_solution.csv "
+              "beside them"};
+}
+
+}  // namespace
+
+DatasetEntry imagenet_entry() {
+  return {.name = "imagenet",
+          .open = [](const fs::path& dir,
+                     const DatasetOptions& options) { return open_imagenet(dir, options, 0); },
+          .published = published_imagenet(1281167, 50000, 1000)};
+}
+
+DatasetEntry imagenet_100_entry() {
+  return {.name = "imagenet-100",
+          .open = [](const fs::path& dir,
+                     const DatasetOptions& options) { return open_imagenet(dir, options, 100); },
+          .published = published_imagenet(0, 5000, 100)};
 }
 
 }  // namespace tessera

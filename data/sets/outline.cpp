@@ -14,7 +14,7 @@ constexpr int round_points = 40;
 
 using Contour = std::vector<Point>;
 
-// Points on a circle about (x, 0), from angle `from` to `to`.
+// Appends points on a circle about (x, 0), from angle `from` to `to`.
 void append_arc(Contour& contour, double x, double radius, double from, double to, int points) {
   for (int i = 0; i < points; ++i) {
     const double angle = from + (to - from) * i / (points - 1);
@@ -28,7 +28,7 @@ Contour circle(double radius) {
   return contour;
 }
 
-// Where the horizontal line at y crosses the edges, sorted.
+// Finds where the horizontal line at y crosses the edges, in ascending order.
 void crossings(const Outline& outline, double y, std::vector<double>& xs) {
   xs.clear();
   for (const Contour& contour : outline.contours)
@@ -39,7 +39,7 @@ void crossings(const Outline& outline, double y, std::vector<double>& xs) {
   std::sort(xs.begin(), xs.end());
 }
 
-// Adds the part of each pixel that [from, to) covers.
+// Adds to each pixel of a row the share that [from, to) covers.
 void add_span(float* row, int size, double from, double to, float weight) {
   from = std::max(from, 0.0);
   to = std::min(to, static_cast<double>(size));
@@ -51,7 +51,7 @@ void add_span(float* row, int size, double from, double to, float weight) {
 
 }  // namespace
 
-Outline transformed(const Outline& outline, const Affine& by) {
+Outline transformed(const Outline& outline, const Placement& by) {
   Outline out = outline;
   for (Contour& contour : out.contours)
     for (Point& p : contour) p = {by.a * p.x + by.b * p.y + by.c, by.d * p.x + by.e * p.y + by.f};

@@ -16,16 +16,16 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-// How hard the pictures are; sizes and places in units of half the picture.
+// These constants set the difficulty. Radii are in units of half the image's side.
 struct Radii {
   double smallest, largest;
 };
-constexpr Radii alone{0.5, 0.8}, in_scene{0.35, 0.55};       // of shapes
-constexpr double most_stretch = 1.25;                        // one axis over the other
-constexpr int64_t clutter_behind = 5, clutter_in_front = 1;  // at most
+constexpr Radii alone{0.5, 0.8}, in_scene{0.35, 0.55};
+constexpr double most_stretch = 1.25;                        // ratio of the axes, at most
+constexpr int64_t clutter_behind = 5, clutter_in_front = 1;  // pieces, at most
 
-// Turned by any angle, stretched, scaled to `radius` and moved to (x, y); all in pixels.
-Affine placement(double radius, double x, double y, double stretch, Random& random) {
+// Draws an angle and a direction of stretch. `radius`, x and y are in pixels, `stretch` is a ratio.
+Placement placement(double radius, double x, double y, double stretch, Random& random) {
   const double angle = random.uniform(0, 2 * pi), cosine = std::cos(angle), sine = std::sin(angle);
   const double along = random.uniform(0, pi), p = std::cos(along), q = std::sin(along);
   const double s = radius * std::sqrt(stretch), t = radius / std::sqrt(stretch);
@@ -73,7 +73,7 @@ Outline outline_of(int64_t label) {
   }
 }
 
-// The shape keeps inside the picture, but for the tips of long ones.
+// Draws a place where the shape lies inside the image, except for the tips of long shapes.
 std::vector<float> place_shape(int64_t label, int size, const Radii& radii, Random& random) {
   const double half = size / 2.0, radius = half * random.uniform(radii.smallest, radii.largest),
                reach = half - radius;
@@ -84,7 +84,7 @@ std::vector<float> place_shape(int64_t label, int size, const Radii& radii, Rand
 
 struct Drawn {
   std::vector<uint8_t> pixels, masks;  // [count, size, size, 3], [count, size, size]
-  std::vector<int32_t> labels;         // first, first + 1, .. first + classes - 1, first, ..
+  std::vector<int32_t> labels;         // first, first + 1, .. first + classes - 1, and again
 };
 
 using Draw = ShapePicture(int64_t label, int image_size, Random random);
@@ -118,7 +118,7 @@ std::shared_ptr<const Split> draw_split(int64_t count, const ShapesOptions& opti
 std::shared_ptr<const Split> draw_scenes(int64_t count, const ShapesOptions& options, uint64_t tag,
                                          const char* name) {
   Drawn all = draw_all(draw_scene, 1, std::ssize(scene_names()) - 1, count, options, tag);
-  for (uint8_t& k : all.masks) ++k;  // as Split::mask has them
+  for (uint8_t& k : all.masks) ++k;  // to class + 1, as Split::mask returns
   return std::make_shared<MaskedSplit>(options.image_size, options.image_size, std::move(all.pixels),
                                        std::move(all.masks), all.labels,
                                        std::string("shapes-seg, ") + name + " split");
@@ -140,7 +140,7 @@ ShapePicture draw_shape(int64_t label, int image_size, Random random) {
   canvas.paint(shape, contrasting_texture(background, random));
   paint_clutter(canvas, clutter_in_front, random);
 
-  ShapePicture picture{canvas.developed(random), std::vector<uint8_t>(area)};
+  ShapePicture picture{canvas.to_image(random), std::vector<uint8_t>(area)};
   for (size_t i = 0; i < area; ++i) picture.mask[i] = shape[i] >= 0.5f ? 1 : 0;
   return picture;
 }
@@ -166,7 +166,7 @@ ShapePicture draw_scene(int64_t first, int image_size, Random random) {
       if (shape[i] >= 0.5f) mask[i] = static_cast<uint8_t>(k);
   }
   paint_clutter(canvas, clutter_in_front, random);
-  return {canvas.developed(random), std::move(mask)};
+  return {canvas.to_image(random), std::move(mask)};
 }
 
 namespace {
@@ -202,6 +202,38 @@ Dataset make_shape_scenes(const ShapesOptions& options) {
   dataset.train = draw_scenes(options.train, options, 0, "train");
   dataset.validation = draw_scenes(options.validation, options, 1, "validation");
   return dataset;
+}
+
+namespace {
+
+ImageSizes drawn_sizes() { return {.least = 16, .most = 512, .reason = "16 to 512 pixels are drawn"}; }
+
+ShapesOptions shapes_options(const DatasetOptions& options) {
+  ShapesOptions shapes;
+  shapes.seed = options.seed;
+  if (options.image_size > 0) shapes.image_size = options.image_size;
+  if (options.train_images > 0) shapes.train = options.train_images;
+  if (options.validation_images > 0) shapes.validation = options.validation_images;
+  return shapes;
+}
+
+}  // namespace
+
+DatasetEntry shapes_entry() {
+  return {.name = "shapes",
+          .open = [](const std::filesystem::path&,
+                     const DatasetOptions& options) { return make_shapes(shapes_options(options)); },
+          .sizes = drawn_sizes(),
+          .needs_folder = false};
+}
+
+DatasetEntry shape_scenes_entry() {
+  return {.name = "shapes-seg",
+          .open = [](const std::filesystem::path&,
+                     const DatasetOptions& options) { return make_shape_scenes(shapes_options(options)); },
+          .sizes = drawn_sizes(),
+          .needs_folder = false,
+          .has_masks = true};
 }
 
 }  // namespace tessera

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "data/formats/folder.h"
 #include "data/formats/mat.h"
-#include "data/sets/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -15,28 +15,39 @@ namespace {
 
 constexpr int side = 32;
 constexpr int64_t area = int64_t{side} * side;
+constexpr int64_t train_images = 73257, test_images = 26032;
 
-const MatVariable& variable(const std::vector<MatVariable>& all, const char* name, const fs::path& path) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.name == name; });
+MatArray& find_array(std::vector<MatArray>& all, const char* name, const fs::path& path) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& a) { return a.name == name; });
   check(found != all.end(), "svhn: ", path.string(), " has no array ", name, "; X and y were expected");
   return *found;
 }
 
 // The digit of each image.
-std::vector<int32_t> read_labels(const fs::path& path, const MatVariable& y, int64_t count) {
+std::vector<int32_t> digits(const fs::path& path, const MatArray& y, int64_t count) {
   check(y.elements() == count, "svhn: ", path.string(), " has ", y.elements(), " labels for ", count,
         " images");
   std::vector<int32_t> labels;
-  for (const double value : read_mat_numbers(path, y)) {
+  for (const double value : y.numbers()) {
     const bool known = value >= 1 && value <= 10 && value == static_cast<int>(value);
     check(known, "svhn: ", path.string(), ": label ", labels.size(), " is ", value,
-          "; they go from 1 to 10, which is digit 0");
+          "; labels go from 1 to 10, and 10 is the digit 0");
     labels.push_back(static_cast<int32_t>(value) % 10);
   }
   return labels;
 }
 
-// [3, columns, rows] to [rows, columns, 3], in place.
+// The number of images in X, which must hold bytes of the right shape.
+int64_t count_images(const fs::path& path, const MatArray& x) {
+  std::vector<int64_t> sizes = x.sizes;
+  if (sizes.size() == 3) sizes.push_back(1);  // MATLAB drops a last size of 1
+  const int64_t count = sizes.back();
+  check(x.is_bytes() && sizes == std::vector<int64_t>{side, side, 3, count}, "svhn: ", path.string(),
+        ": X is no array of bytes, 32 x 32 x 3 x images");
+  return count;
+}
+
+// Transposes one image in place, from [3, columns, rows] to [rows, columns, 3].
 void transpose(uint8_t* image) {
   std::array<uint8_t, 3 * area> planes;
   std::copy_n(image, planes.size(), planes.begin());
@@ -48,23 +59,17 @@ void transpose(uint8_t* image) {
 
 std::shared_ptr<const Split> read_split(const fs::path& path, int64_t published, Dataset& dataset) {
   check(is_file(path), "svhn: ", path.string(), " is missing");
-  const std::vector<MatVariable> variables = list_mat(path);
-  const MatVariable &x = variable(variables, "X", path), &y = variable(variables, "y", path);
-  std::vector<int64_t> sizes = x.sizes;
-  if (sizes.size() == 3) sizes.push_back(1);  // MATLAB leaves a last size of 1 out
-  const int64_t count = sizes.back();
-  check(x.array_class == mat_uint8 && sizes == std::vector<int64_t>{side, side, 3, count},
-        "svhn: ", path.string(), ": X is no array of bytes, 32 x 32 x 3 x images");
-  std::vector<int32_t> labels = read_labels(path, y, count);
-  std::vector<uint8_t> pixels = read_mat_bytes(path, x);
+  std::vector<MatArray> arrays = read_mat(path);
+  MatArray &x = find_array(arrays, "X", path), &y = find_array(arrays, "y", path);
+  const int64_t count = count_images(path, x);
+  std::vector<int32_t> labels = digits(path, y, count);
+  std::vector<uint8_t> pixels = std::move(x.data);
   for (int64_t i = 0; i < count; ++i) transpose(pixels.data() + i * 3 * area);
   if (count != published)
     dataset.notes.push_back(path.filename().string() + " holds " + std::to_string(count) +
                             " images; the published one " + std::to_string(published));
   return std::make_shared<StoredSplit>(side, side, 3, std::move(pixels), std::move(labels), path.string());
 }
-
-}  // namespace
 
 Dataset open_svhn(const fs::path& dir) {
   const fs::path root = find_root("svhn", dir, "svhn", "train_32x32.mat",
@@ -74,9 +79,29 @@ Dataset open_svhn(const fs::path& dir) {
   dataset.class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   dataset.image_shape = {3, side, side};
   dataset.normalisation = {{0.4377f, 0.4438f, 0.4728f}, {0.1980f, 0.2010f, 0.1970f}};
-  dataset.train = read_split(root / "train_32x32.mat", 73257, dataset);
-  dataset.validation = read_split(root / "test_32x32.mat", 26032, dataset);
+  dataset.train = read_split(root / "train_32x32.mat", train_images, dataset);
+  dataset.validation = read_split(root / "test_32x32.mat", test_images, dataset);
   return dataset;
+}
+
+}  // namespace
+
+DatasetEntry svhn_entry() {
+  constexpr const char *train_sum = "e26dedcc434d2e4c54c9b2d4a06d8373",
+                       *test_sum = "eb5a983be6a315427106f1b164d9cef3";
+  const PublishedSet published{
+      .files = {{"http://ufldl.stanford.edu/housenumbers/train_32x32.mat", 182040794, train_sum, false},
+                {"http://ufldl.stanford.edu/housenumbers/test_32x32.mat", 64275384, test_sum, false}},
+      .markers = {"train_32x32.mat", "test_32x32.mat"},
+      .train = train_images,
+      .validation = test_images,
+      .classes = 10,
+      .side = side,
+      .sums = {{"train_32x32.mat", train_sum}, {"test_32x32.mat", test_sum}}};
+  return {.name = "svhn",
+          .open = [](const fs::path& dir, const DatasetOptions&) { return open_svhn(dir); },
+          .sizes = {.only = {side}, .reason = "the images are 32 x 32 as stored"},
+          .published = published};
 }
 
 }  // namespace tessera

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -25,7 +25,7 @@ std::vector<std::string> sorted_wnids(const fs::path& path) {
   return wnids;
 }
 
-// words.txt describes far more wnids than there are classes: "n01443537<tab>goldfish, Carassius auratus".
+// words.txt has lines such as "n01443537<tab>goldfish, Carassius auratus", for many more wnids than classes.
 std::vector<std::string> class_names(const fs::path& path, const std::vector<std::string>& wnids) {
   std::unordered_map<std::string, std::string> words;
   for (const std::string& line : read_lines(path))
@@ -62,7 +62,7 @@ std::vector<FileSplit::Item> training_items(const fs::path& folder, const std::v
   return items;
 }
 
-// A line: file, wnid, then the object's box, separated by tabs.
+// A line holds file, wnid and the object's box, separated by tabs.
 std::vector<FileSplit::Item> validation_items(const fs::path& folder, const std::vector<std::string>& wnids) {
   const fs::path annotations = folder / "val_annotations.txt";
   check(is_file(annotations), dataset_name, ": ", annotations.string(),
@@ -114,6 +114,20 @@ Dataset open_tiny_imagenet(const fs::path& dir, const DatasetOptions& options) {
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
   dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
   return dataset;
+}
+
+DatasetEntry tiny_imagenet_entry() {
+  const PublishedSet published{
+      .files = {{"http://cs231n.stanford.edu/tiny-imagenet-200.zip", 248100043,
+                 "90528d7ca1a48142e341f4ef8d21d0de", true}},
+      .folder = "tiny-imagenet-200",
+      .markers = {"wnids.txt", "words.txt", "train", "val/images", "val/val_annotations.txt"},
+      .train = full_training_set,
+      .validation = 10000,
+      .classes = 200,
+      .leaks = 7,
+      .side = 64};
+  return {.name = dataset_name, .open = open_tiny_imagenet, .published = published};
 }
 
 }  // namespace tessera

@@ -24,8 +24,8 @@ const Finding* find(const DatasetCheck& check, const std::string& kind) {
   return nullptr;
 }
 
-DatasetCheck checked(const fs::path& root, const PublishedSet* set = nullptr) {
-  return check_dataset(open_dataset("folder", root), set);
+DatasetCheck checked(const fs::path& root, const DatasetEntry* entry = nullptr) {
+  return check_dataset(open_dataset("folder", root), entry);
 }
 
 }  // namespace
@@ -84,21 +84,17 @@ TEST_CASE("check: copies within a split are noted, copies in both are wrong") {
   CHECK(find(check, "leakage")->count == 1);
   CHECK(find(check, "leakage")->same_files == 0);
   CHECK(find(check, "leakage")->examples.at(0).find("leak.bmp") != std::string::npos);
-  PublishedSet set;
-  set.leaks = 1;
-  CHECK(checked(folder.path(), &set).passed());
+  const DatasetEntry leaky{.name = "leaky", .published = PublishedSet{.leaks = 1}};
+  CHECK(checked(folder.path(), &leaky).passed());
 }
 
 TEST_CASE("check: counts, sizes and sums against what was published") {
   const TemporaryFolder folder;
   put_folder(folder.path());
   put_png(folder / "train" / fs::path("cats") / "large.png", random_image(9, 8, 99));
-  PublishedSet set;
-  set.train = 6;
-  set.validation = 6;
-  set.classes = 2;
-  set.side = 8;
-  const DatasetCheck check = checked(folder.path(), &set);
+  DatasetEntry entry{.name = "small",
+                     .published = PublishedSet{.train = 6, .validation = 6, .classes = 2, .side = 8}};
+  const DatasetCheck check = checked(folder.path(), &entry);
   REQUIRE(find(check, "wrong size"));
   CHECK(find(check, "wrong size")->examples.at(0).find("large.png: 8 x 9") != std::string::npos);
   REQUIRE(find(check, "count"));
@@ -106,27 +102,21 @@ TEST_CASE("check: counts, sizes and sums against what was published") {
   CHECK(check.sizes == std::array<int, 4>{8, 9, 8, 8});
 
   put(folder / "part.bin", std::string("abc"));
-  set.sums = {{"part.bin", "900150983cd24fb0d6963f7d28e17f72"}, {"absent.bin", "0"}};
-  CHECK(check_sums(folder.path(), set).empty());
+  entry.published->sums = {{"part.bin", "900150983cd24fb0d6963f7d28e17f72"}, {"absent.bin", "0"}};
+  CHECK(check_sums(folder.path(), entry).empty());
   put(folder / "part.bin", std::string("abd"));
-  const std::vector<Finding> findings = check_sums(folder.path(), set);
+  const std::vector<Finding> findings = check_sums(folder.path(), entry);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].examples.at(0).find("part.bin") != std::string::npos);
 }
 
-TEST_CASE("published: every set is known to the registry, every file has a sum") {
-  for (const std::string& name : dataset_names()) {
-    const PublishedSet* set = published(name);
-    if (name == "folder" || name.starts_with("shapes")) {
-      CHECK(set == nullptr);
-      continue;
-    }
-    CAPTURE(name);
-    REQUIRE(set != nullptr);
-    CHECK(!set->markers.empty());
-    CHECK(set->files.empty() != set->how_to_get.empty());
-    for (const PublishedFile& file : set->files) CHECK(file.md5.size() == 32);
-  }
+TEST_CASE("check: cifar100's coarse classes are not a wrong count") {
+  const TemporaryFolder folder;
+  put_folder(folder.path());
+  DatasetEntry entry{.name = "two", .coarse_classes = 2, .published = PublishedSet{.classes = 100}};
+  CHECK(checked(folder.path(), &entry).passed());
+  entry.coarse_classes = 0;
+  REQUIRE(find(checked(folder.path(), &entry), "count"));
 }
 
 }  // namespace tessera

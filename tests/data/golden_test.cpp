@@ -29,7 +29,16 @@ Image resized(const Image& image, const std::string& op, const std::string& size
                                 : resize_bilinear(image, height, width);
 }
 
-// OP, as the file names it, of a picture.
+Operation operation_named(const std::string& name) {
+  constexpr std::array names{"shear_x",  "shear_y",      "translate_x",   "translate_y", "rotate",
+                             "color",    "contrast",     "brightness",    "sharpness",   "posterize",
+                             "solarize", "solarize_add", "auto_contrast", "equalize",    "invert"};
+  const auto* const found = std::find(names.begin(), names.end(), name);
+  REQUIRE(found != names.end());
+  return static_cast<Operation>(found - names.begin());
+}
+
+// Applies an operation under the name that it has in the file.
 Image applied(Image image, const std::string& op, const std::string& magnitude) {
   if (op.starts_with("resize")) return resized(image, op, magnitude);
   Drawing drawing;
@@ -48,10 +57,10 @@ Image applied(Image image, const std::string& op, const std::string& magnitude) 
 
 TEST_CASE("golden: every operation has Pillow's bytes") {
   std::set<std::string> operations;
-  for (const char* part : {"pil_ops", "pil_ops_64"}) {  // small pictures, and those of 64 x 64 pixels
+  for (const char* part : {"pil_ops", "pil_ops_64"}) {  // small images, and images of 64 x 64 pixels
     const TensorFile file = golden(part);
     for (const auto& [key, wanted] : file.tensors) {
-      const std::string& name = key;  // what CAPTURE takes of clang 14
+      const std::string& name = key;  // clang 14's CAPTURE takes no structured binding
       if (name.starts_with("input")) continue;
       CAPTURE(name);
       const size_t first = name.find('.'), last = name.rfind('.');

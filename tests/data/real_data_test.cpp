@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
+#include "data/formats/folder.h"
 #include "data/registry.h"
-#include "data/sets/folder.h"
 #include "tests/data/files.h"
 
 namespace tessera {

@@ -139,7 +139,6 @@ TEST_CASE("solarize_add: adds below the threshold, within a byte") {
   image.pixels = {10, 120, 130};
   apply(Operation::solarize_add, 200, image);
   CHECK(image.pixels == std::vector<uint8_t>{210, 255, 130});
-  check_refused([] { operation_named("shearX"); }, "shearX", "shear_x");
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "data/sets/idx.h"
+#include "data/formats/idx.h"
 
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"

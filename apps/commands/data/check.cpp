@@ -91,15 +91,15 @@ void print_for_people(const Json& report) {
 
 Json checked(const Options& options) {
   const auto& [name, folder, coarse] = options.source;
-  const PublishedSet* set = published(name);
+  const DatasetEntry& entry = find_dataset(name);
   Progress progress;
   try {
     const Dataset data = open_dataset(name, folder, options.source.options());
-    DatasetCheck result = check_dataset(data, set, [&](double share) {
+    DatasetCheck result = check_dataset(data, &entry, [&](double share) {
       progress.show(fmt::format("{} {:3.0f} %", bar(share, 30), 100 * share));
     });
-    if (set)
-      for (Finding& finding : check_sums(folder, *set)) result.findings.push_back(std::move(finding));
+    if (entry.published)
+      for (Finding& finding : check_sums(folder, entry)) result.findings.push_back(std::move(finding));
     progress.clear();
     return describe(data, result);
   } catch (const Error& error) {
@@ -110,11 +110,9 @@ Json checked(const Options& options) {
 
 ExitCode run(const Options& options) {
   const auto& [name, folder, coarse] = options.source;
-  check(!coarse || name == "cifar100", name, ": has no coarse labels; cifar100 has");
-  const std::vector<std::string> known = dataset_names();
-  check(std::find(known.begin(), known.end(), name) != known.end(), "data set '", name, "' is not known",
-        did_you_mean(name, known));
-  check(!needs_folder(name) || std::filesystem::is_directory(folder), name, ": '", folder, "' is no folder");
+  const DatasetEntry& entry = find_dataset(name);
+  check_options(entry, options.source.options());
+  check(!entry.needs_folder || std::filesystem::is_directory(folder), name, ": '", folder, "' is no folder");
   const Json report = checked(options);
   if (options.json)
     print_json(report);

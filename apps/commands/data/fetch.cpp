@@ -21,29 +21,25 @@ struct Options {
   bool keep = false;
 };
 
-const PublishedSet& wanted_set(const std::string& name) {
-  const std::vector<std::string> known = dataset_names();
-  const PublishedSet* set = published(name);
-  check(set || std::find(known.begin(), known.end(), name) != known.end(), "data set '", name,
-        "' is not known", did_you_mean(name, known));
-  check(set, name, needs_folder(name) ? ": is a folder of your own" : ": is made in memory",
-        "; nothing to fetch");
-  return *set;
+const DatasetEntry& published_set(const std::string& name) {
+  const DatasetEntry& entry = find_dataset(name);
+  check(entry.published.has_value(), name,
+        entry.needs_folder ? ": is a folder of your own" : ": is made in memory", "; nothing to fetch");
+  return entry;
 }
 
 ExitCode run(const Options& options) {
-  const PublishedSet& set = wanted_set(options.name);
+  const DatasetEntry& set = published_set(options.name);
   Progress progress;
   FetchOptions how{.mirror = options.mirror, .keep_archive = options.keep};
-  how.at_work = [&](const std::string& file, int64_t done, int64_t total) {
+  how.on_progress = [&](const std::string& file, int64_t done, int64_t total) {
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
     progress.show(fmt::format("{} {} {} of {}", file, bar(share, 24), as_bytes(done),
                               total > 0 ? as_bytes(total) : std::string("?")));
   };
-  bool already = false;
-  const std::filesystem::path root = fetch(set, options.folder, how, already);
+  const auto [root, already_there] = fetch(set, options.folder, how);
   progress.clear();
-  fmt::print("{}: {} in {}\n", set.name, already ? "already there," : "fetched, verified and unpacked",
+  fmt::print("{}: {} in {}\n", set.name, already_there ? "already there," : "fetched, verified and unpacked",
              root.string());
   return ExitCode::done;
 }
@@ -58,8 +54,8 @@ void add_fetch(Command& data) {
       "A download that was broken off goes on where it stopped. What is there already is left alone.");
   const auto options = std::make_shared<Options>();
   std::string known;
-  for (const std::string& name : dataset_names())
-    if (published(name)) known += (known.empty() ? "" : ", ") + name;
+  for (const DatasetEntry& entry : datasets())
+    if (entry.published) known += (known.empty() ? "" : ", ") + entry.name;
   command.add_option("name", options->name, known)->required()->type_name("NAME");
   command.add_option("dir", options->folder, "The folder to put it in; made if need be")
       ->required()

@@ -10,6 +10,7 @@
 #include "apps/training/config.h"
 #include "apps/training/recipe.h"
 #include "data/loader.h"
+#include "data/registry.h"
 #include "data/subset.h"
 #include "engine/core/error.h"
 
@@ -105,7 +106,7 @@ std::string title_of(const Options& options, const TrainConfig& config) {
 ExitCode run(const Options& options) {
   check(options.out.ends_with(".png"), "data show: --out ", options.out, ": wanted a name that ends in .png");
   const TrainConfig config = config_of(options);
-  const bool masked = config.data.name == "shapes-seg" || config.data.name == "ade20k";
+  const bool masked = find_dataset(config.data.name).has_masks;
   const Dataset data = open_data(config.data, masked ? Task::segment : task_of(config.model));
   const int64_t rows = std::min(options.pictures, data.train->size());
   const auto split = subset(data.train, rows, options.seed);

@@ -3,7 +3,8 @@
 #include "data/fetch/download.h"
 #include "data/fetch/md5.h"
 #include "data/fetch/unpack.h"
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
+#include "data/registry.h"
 #include "tests/data/fetch/http_server.h"
 #include "tests/data/files.h"
 #include "tests/error_of.h"
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string md5_of(const std::string& text) {
-  return hex(md5({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  return hex(md5({{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
 }
 
 std::string letters(size_t count) {
@@ -57,14 +58,10 @@ std::string tar_member(const std::string& name, const std::string& data, char ty
 
 std::string tar_end() { return std::string(1024, '\0'); }
 
-PublishedSet set_of(const std::vector<PublishedFile>& files, const std::string& folder,
+DatasetEntry set_of(const std::vector<PublishedFile>& files, const std::string& folder,
                     const std::vector<std::string>& markers) {
-  PublishedSet set{};
-  set.name = "test-set";
-  set.files = files;
-  set.folder = folder;
-  set.markers = markers;
-  return set;
+  return {.name = "test-set",
+          .published = PublishedSet{.files = files, .folder = folder, .markers = markers}};
 }
 
 }  // namespace
@@ -199,40 +196,38 @@ TEST_CASE("fetch: an archive and a file, and once more") {
   server.put("set.tar", tar);
   server.put("loose.bin", loose);
   const auto size = static_cast<int64_t>(tar.size());
-  const PublishedSet set =
+  const DatasetEntry set =
       set_of({{"http://unreachable.invalid/set.tar", size, md5_of(tar), true}}, "set", {"data.bin"});
-  bool already = true;
-  const fs::path root = fetch(set, folder / "new/data", {.mirror = server.url()}, already);
+  const auto [root, already_there] = fetch(set, folder / "new/data", {.mirror = server.url()});
   CHECK(root == folder / "new/data/set");
-  CHECK(!already);
+  CHECK(!already_there);
   CHECK(bytes_of(root / "data.bin") == letters(50000));
   CHECK(std::distance(fs::directory_iterator(folder / "new/data"), {}) == 1);  // the archive is gone
-  CHECK(fetch(set, folder / "new/data", {}, already) == root);
-  CHECK(already);
-  CHECK(fetch(set, root, {}, already) == root);
-  CHECK(already);
+  for (const fs::path& dir : {folder / "new/data", root}) {
+    const Fetched again = fetch(set, dir, {});
+    CHECK(again.folder == root);
+    CHECK(again.already_there);
+  }
 
-  const PublishedSet flat = set_of({{server.url() + "/loose.bin", 77, md5_of(loose), false},
+  const DatasetEntry flat = set_of({{server.url() + "/loose.bin", 77, md5_of(loose), false},
                                     {server.url() + "/set.tar", size, md5_of(tar), false}},
                                    "", {"loose.bin", "set.tar"});
   put(folder / "loose.bin", loose);  // brought by hand
-  fetch(flat, folder.path(), {}, already);
-  CHECK(!already);
+  CHECK(!fetch(flat, folder.path(), {}).already_there);
   CHECK(bytes_of(folder / "set.tar") == tar);
   CHECK(server.asked().size() == 2);
   fs::remove(folder / "set.tar");
   put(folder / "loose.bin", std::string("another"));
-  check_refused([&] { fetch(flat, folder.path(), {}, already); }, "loose.bin", "remove it");
+  check_refused([&] { fetch(flat, folder.path(), {}); }, "loose.bin", "remove it");
 }
 
 TEST_CASE("fetch: what needs an account says so") {
   const TemporaryFolder folder;
-  bool already = false;
-  check_refused([&] { fetch(*published("imagenet"), folder / "x", {}, already); }, "imagenet", "account",
+  check_refused([&] { fetch(find_dataset("imagenet"), folder / "x", {}); }, "imagenet", "account",
                 "image-net.org");
   CHECK(folder.entries() == 0);
   if (!can_fetch()) return;
-  check_refused([&] { fetch(*published("mnist"), folder.path(), {.mirror = "ftp://x"}, already); }, "--url",
+  check_refused([&] { fetch(find_dataset("mnist"), folder.path(), {.mirror = "ftp://x"}); }, "--url",
                 "http://");
 }
 

@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 
 std::string md5_text(const std::string& text) {
-  return hex(md5({reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  return hex(md5({{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
 }
 
 }  // namespace
@@ -20,16 +20,13 @@ TEST_CASE("md5: the sums of RFC 1321") {
         "57edf4a22be3c955ac49da2e2107b67a");
 }
 
-TEST_CASE("md5: any cut into pieces gives the same sum, about a block's end too") {
-  for (const size_t length : {55, 56, 57, 63, 64, 65, 119, 120, 128, 200}) {
-    const std::vector<uint8_t> bytes = random_bytes(static_cast<int64_t>(length), length);
-    for (const size_t cut : {size_t{0}, size_t{1}, length / 2, length - 1}) {
-      Md5 sum;
-      sum.update(std::span(bytes).first(cut));
-      sum.update(std::span(bytes).subspan(cut));
-      CHECK(sum.finish() == md5(bytes));
-    }
-  }
+TEST_CASE("md5: the sum of two parts is that of the whole") {
+  const std::vector<uint8_t> bytes = random_bytes(200, 1);
+  for (const size_t cut : {0, 1, 63, 64, 65, 200})
+    CHECK(md5({std::span(bytes).first(cut), std::span(bytes).subspan(cut)}) == md5({bytes}));
+}
+
+TEST_CASE("md5: a file that is longer than one piece") {
   const TemporaryFolder folder;
   put(folder / "a", std::string(300000, 'a'));
   CHECK(md5_of_file(folder / "a") == md5_text(std::string(300000, 'a')));

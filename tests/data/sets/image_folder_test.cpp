@@ -117,19 +117,4 @@ TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixel
   CHECK(two == random_image(20, 20, 1));
 }
 
-TEST_CASE("registry: unknown names and options that do not apply") {
-  const TemporaryFolder folder;
-  check_refused([] { open_dataset("cifar-10", "."); }, "'cifar-10'", "did you mean 'cifar10'");
-  check_refused([] { open_dataset("imagenet-22k", ""); }, "'imagenet-22k'");
-  check_refused([] { open_dataset("cifar10", ""); }, "cifar10", "--data");
-  DatasetOptions options;
-  options.coarse_labels = true;
-  check_refused([&] { open_dataset("mnist", folder.path(), options); }, "mnist", "coarse");
-  options = {};
-  options.image_size = 64;
-  check_refused([&] { open_dataset("cifar10", folder.path(), options); }, "cifar10", "64", "32 x 32");
-  options.image_size = -1;
-  check_refused([&] { open_dataset("folder", folder.path(), options); }, "-1");
-}
-
 }  // namespace tessera

@@ -81,16 +81,12 @@ TEST_CASE("tiny-imagenet: what is wrong is named") {
   check_refused(open, "n09");
 }
 
-TEST_CASE("tiny-imagenet: an undecodable picture is named when it is read") {
+TEST_CASE("tiny-imagenet: an image that cannot be decoded is named when it is read") {
   const TemporaryFolder folder;
   put_all(folder.path());
   put(folder / "train" / "n02" / "images" / "n02_0.JPEG", std::string("\xFF\xD8\xFF no JPEG"));
   const Dataset dataset = open_tiny_imagenet(folder.path(), {});
   check_refused([&] { picture(*dataset.train, 2); }, "n02_0.JPEG");
-  const auto messages = unreadable_images(*dataset.train);
-  REQUIRE(messages.size() == 1);
-  CHECK(messages[0].find("n02_0.JPEG") != std::string::npos);
-  CHECK(unreadable_images(*dataset.validation).empty());
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "data/sets/idx.h"
+#include "data/sets/mnist.h"
 
 #include <zlib.h>
 

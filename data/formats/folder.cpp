@@ -1,4 +1,4 @@
-#include "data/sets/folder.h"
+#include "data/formats/folder.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of lists and annotations: more lines than the largest known one has thrice.
+// Limits for lists and annotations; the largest known one has less than a third of these lines.
 constexpr int64_t max_text_bytes = int64_t{1} << 24, max_text_lines = 250000;
 
 }  // namespace

@@ -1,0 +1,65 @@
+#include "data/registry.h"
+
+#include <set>
+
+#include "tests/data/files.h"
+
+namespace tessera {
+
+TEST_CASE("registry: every row is complete, every published file has its sum") {
+  std::set<std::string> names;
+  for (const DatasetEntry& entry : datasets()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK(entry.open != nullptr);
+    CHECK(&find_dataset(entry.name) == &entry);
+    CHECK(!entry.sizes.reason.empty());
+    const bool own_images = entry.name == "folder" || !entry.needs_folder;
+    REQUIRE(entry.published.has_value() != own_images);
+    if (own_images) continue;
+    const PublishedSet& set = *entry.published;
+    CHECK(!set.markers.empty());
+    CHECK(set.files.empty() != set.how_to_get.empty());
+    for (const PublishedFile& file : set.files) CHECK(file.md5.size() == 32);
+    for (const auto& [file, sum] : set.sums) CHECK(sum.size() == 32);
+  }
+}
+
+TEST_CASE("registry: an unknown name is answered with a similar one") {
+  check_refused([] { open_dataset("cifar-10", "."); }, "'cifar-10'", "did you mean 'cifar10'");
+  check_refused([] { open_dataset("imagenet-22k", ""); }, "'imagenet-22k'");
+}
+
+TEST_CASE("registry: options that a data set does not have are refused with the reason") {
+  const TemporaryFolder folder;
+  for (const DatasetEntry& entry : datasets()) {
+    CAPTURE(entry.name);
+    const auto open = [&](const DatasetOptions& options) {
+      return [&, options] { open_dataset(entry.name, folder.path(), options); };
+    };
+    check_refused(open({.image_size = -1}), entry.name, "image size -1", entry.sizes.reason);
+    check_refused(open({.image_size = 5000}), entry.name, "image size 5000", entry.sizes.reason);
+    if (entry.coarse_classes == 0)
+      check_refused(open({.coarse_labels = true}), entry.name, "no coarse labels", "cifar100");
+    if (!entry.takes_validation_fraction)
+      check_refused(open({.validation_fraction = 0.5}), entry.name, "validation_fraction", "'folder'");
+    if (entry.needs_folder)
+      check_refused([&] { open_dataset(entry.name, ""); }, entry.name, "no data folder", "--data");
+  }
+  check_refused([&] { open_dataset("cifar10", folder.path(), {.image_size = 64}); }, "64", "32 x 32");
+  check_refused([&] { open_dataset("mnist", folder.path(), {.image_size = 64}); }, "64", "28", "32");
+  check_refused([&] { open_dataset("shapes", "", {.image_size = 8}); }, "16 to 512");
+}
+
+TEST_CASE("registry: a data set that is drawn has masks where its row says so") {
+  for (const DatasetEntry& entry : datasets()) {
+    if (entry.needs_folder) continue;
+    CAPTURE(entry.name);
+    const Dataset dataset =
+        open_dataset(entry.name, "", {.image_size = 16, .train_images = 10, .validation_images = 10});
+    CHECK(dataset.name == entry.name);
+    CHECK(dataset.train->has_masks() == entry.has_masks);
+  }
+}
+
+}  // namespace tessera
