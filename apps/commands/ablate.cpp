@@ -54,14 +54,14 @@ struct Ablation {
     return document;
   }
   fs::path folder(size_t choice, int64_t seed) const {
-    return out / folder_of(switches, choices[choice]) / ("seed-" + std::to_string(first_seed + seed));
+    return out / choice_folder(switches, choices[choice]) / ("seed-" + std::to_string(first_seed + seed));
   }
 };
 
 Ablation ablation_of(const Options& options) {
   Ablation a;
   a.base = read_recipe(options.recipe);
-  check(a.base.is_object(), "recipe ", options.recipe, ": is no object with the keys of a config.json");
+  check(a.base.is_object(), "recipe ", options.recipe, ": is not an object with the keys of a config.json");
   if (options.given("--dataset")) set_key(a.base, "data.name", options.dataset, "--dataset");
   if (options.given("--data"))
     set_key(a.base, "data.dir", fs::absolute(options.data).lexically_normal().string(), "--data");
@@ -178,7 +178,7 @@ bool run_all(const Ablation& a, Device device, Outcomes& outcomes) {
   for (int64_t seed = 0; seed < a.seeds; ++seed)
     for (size_t choice = 0; choice < a.choices.size(); ++choice) {
       fmt::print("\n[{}/{}] {} seed={}\n", ++number, static_cast<size_t>(a.seeds) * a.choices.size(),
-                 text_of(a.switches, a.choices[choice]), a.first_seed + seed);
+                 choice_text(a.switches, a.choices[choice]), a.first_seed + seed);
       std::fflush(stdout);
       if (!settle(a, choice, seed, device, outcomes[choice][static_cast<size_t>(seed)])) return false;
     }
@@ -195,7 +195,8 @@ void print_rows(const Ablation& a, const Json& rows, Task task) {
                                  {"note", "note"}});
   Json shown = rows;
   for (Json& row : shown)
-    for (const char* key : {"best", "last"}) row[std::string(key) + "_text"] = score_text_of(row, key, task);
+    for (const char* key : {"best", "last"})
+      row[std::string(key) + "_text"] = score_with_deviation(row, key, task);
   fmt::print("\n");
   print_table(columns, shown);
   fmt::print("\n{} and table.csv have it too.\n", (a.out / "table.md").string());
@@ -222,9 +223,9 @@ ExitCode run(const Options& options) {
     if (options.json) aside.emplace(STDERR_FILENO);
     all = run_all(a, options.device, outcomes);
   }
-  const Json rows = table_of(a.switches, outcomes, a.seeds);
-  write_file_atomically(a.out / "table.md", markdown_of(a.switches, rows, task));
-  write_file_atomically(a.out / "table.csv", csv_of(a.switches, rows));
+  const Json rows = ablation_rows(a.switches, outcomes, a.seeds);
+  write_file_atomically(a.out / "table.md", ablation_markdown(a.switches, rows, task));
+  write_file_atomically(a.out / "table.csv", ablation_csv(a.switches, rows));
   if (options.json)
     print_json({{"score", score_name(task)}, {"seeds", a.seeds}, {"rows", rows}});
   else

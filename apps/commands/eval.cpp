@@ -81,7 +81,7 @@ void print_matrix(const Evaluation& e) {
 void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
   fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
   for (const auto& [images, label, predicted] : most_confused(e, 10))
-    fmt::print("{:>6}  {} taken for {}\n", images, names[static_cast<size_t>(label)],
+    fmt::print("{:>6}  {} mistaken for {}\n", images, names[static_cast<size_t>(label)],
                names[static_cast<size_t>(predicted)]);
 }
 
@@ -107,7 +107,7 @@ void print_report(const Json& result, const Evaluation& e, const std::vector<std
 }
 
 // The table of the classes; numbers as JSON has them, empty where there are none.
-std::string csv_of(const Json& rows) {
+std::string class_csv(const Json& rows) {
   std::vector<std::string> header;
   for (const auto& [key, value] : rows.front().items()) header.push_back(key);
   std::string text = csv_line(header);
@@ -120,8 +120,8 @@ std::string csv_of(const Json& rows) {
 }
 
 // A line a picture, by its number in the split.
-std::string csv_of(const std::vector<Judgement>& judgements, const Split& split, Task task,
-                   const std::vector<std::string>& names) {
+std::string judgement_csv(const std::vector<Judgement>& judgements, const Split& split, Task task,
+                          const std::vector<std::string>& names) {
   const auto name = [&](int64_t k) { return names[static_cast<size_t>(k)]; };
   const bool segments = task == Task::segment;
   std::string text =
@@ -146,7 +146,7 @@ Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Optio
               {"images", e.images}};
   result.update(e.json());
   if (e.task == Task::classify)
-    result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", matrix_of(e)}});
+    result.update({{"classes", class_rows(e, dataset.class_names)}, {"confusion", confusion_rows(e)}});
   if (e.task == Task::segment) result["classes"] = iou_rows(e, dataset.class_names);
   return result;
 }
@@ -172,9 +172,9 @@ ExitCode run(const Options& options) {
                                   .go_on = {},
                                   .judgements = options.images_csv.empty() ? nullptr : &judgements});
   const Json result = result_of(checkpoint, dataset, options, e);
-  if (!options.csv.empty()) write_file_atomically(options.csv, csv_of(result["classes"]));
+  if (!options.csv.empty()) write_file_atomically(options.csv, class_csv(result["classes"]));
   if (!options.images_csv.empty())
-    write_file_atomically(options.images_csv, csv_of(judgements, *split, task, dataset.class_names));
+    write_file_atomically(options.images_csv, judgement_csv(judgements, *split, task, dataset.class_names));
   if (options.json)
     print_json(result);
   else

@@ -72,20 +72,21 @@ std::vector<fs::path> overlay_paths(const std::vector<std::string>& images, cons
 }
 
 // Layer 1 is the first, -1 the last.
-const AttentionLayer& chosen_layer(const Looked& looked, int64_t layer) {
-  const int64_t count = std::ssize(looked.layers), index = layer > 0 ? layer - 1 : count + layer;
+const AttentionLayer& chosen_layer(const AttentionRecord& record, int64_t layer) {
+  const int64_t count = std::ssize(record.layers), index = layer > 0 ? layer - 1 : count + layer;
   check(layer != 0 && index >= 0 && index < count, "predict: --layer ", layer, ": the model has ", count,
         " layers of attention, 1 to ", count, ", or from the last -1 to -", count);
-  return looked.layers[static_cast<size_t>(index)];
+  return record.layers[static_cast<size_t>(index)];
 }
 
 // Draws the overlay; what its maps are, in their order.
-Json draw_overlay(const Looked& looked, const Image& image, const Options& options, const fs::path& to) {
-  const AttentionLayer& layer = chosen_layer(looked, options.layer);
+Json draw_overlay(const AttentionRecord& record, const Image& image, const Options& options,
+                  const fs::path& to) {
+  const AttentionLayer& layer = chosen_layer(record, options.layer);
   Json maps{"mean of the heads"};
-  std::vector<Heat> first_row{layer.mean_heat()}, heads;
+  std::vector<HeatMap> first_row{layer.mean_heat()}, heads;
   if (options.rolled) {
-    first_row.push_back(rollout(looked.layers));
+    first_row.push_back(attention_rollout(record.layers));
     maps.push_back("rollout");
   }
   for (int64_t h = 0; options.heads && h < layer.heads(); ++h) {
@@ -113,14 +114,14 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
     Pass pass;
     return {{"image", path}, {"top", top(checkpoint.model.logits(input.to(options.device), pass))}};
   }
-  const Looked looked = look(checkpoint.model, input.to(options.device));
+  const AttentionRecord record = record_attention(checkpoint.model, input.to(options.device));
   return {{"image", path},
-          {"top", top(looked.logits)},
-          {"overlay", draw_overlay(looked, image, options, *overlay_to)}};
+          {"top", top(record.logits)},
+          {"overlay", draw_overlay(record, image, options, *overlay_to)}};
 }
 
 // A line a picture: image, then class, name and probability of the likeliest, the next ...
-std::string csv_of(const Json& rows) {
+std::string prediction_csv(const Json& rows) {
   std::vector<std::string> header{"image"};
   for (size_t i = 1; i <= rows.front()["top"].size(); ++i)
     for (const char* column : {"class", "name", "probability"})
@@ -182,7 +183,7 @@ ExitCode run(Options options) {
         predict(checkpoint, pipeline, options, images[i], options.overlay.empty() ? nullptr : &overlays[i]));
     if (!options.json) print_prediction(rows.back());
   }
-  if (!options.csv.empty()) write_file_atomically(options.csv, csv_of(rows));
+  if (!options.csv.empty()) write_file_atomically(options.csv, prediction_csv(rows));
   if (options.json) print_json(rows);
   return ExitCode::done;
 }

@@ -50,7 +50,7 @@ void print_summaries(const std::vector<RunRecord>& runs, bool json, const std::s
   Json rows = Json::array();
   for (const RunRecord& run : runs) rows.push_back(summary_of(run));
   if (json) return print_json({{"report", out}, {"runs", rows}});
-  const Format as_score = runs.front().task == Task::diffuse ? as_loss : as_percent;
+  const CellFormat as_score = runs.front().task == Task::diffuse ? as_loss : as_percent;
   const Column columns[] = {{"run", "run"},
                             {"model", "model"},
                             {"dataset", "data"},

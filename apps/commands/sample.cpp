@@ -8,7 +8,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
-#include "apps/reporting/draw.h"
+#include "apps/reporting/sample_grid.h"
 #include "engine/core/error.h"
 #include "models/diffusion.h"
 
@@ -24,7 +24,7 @@ struct Options {
   Device device = Device::cpu;
 };
 
-constexpr int64_t usual_steps = 50;     // where no number is given, and the chain has more
+constexpr int64_t default_steps = 50;   // where no number is given, and the chain has more
 constexpr int64_t largest_count = 100;  // images a class
 
 // A class by its name or its number.
@@ -42,7 +42,7 @@ int64_t class_of(const std::string& word, const std::vector<std::string>& names)
 
 // The class of each row.
 std::vector<int64_t> rows_of(const Options& options, const std::vector<std::string>& names) {
-  if (options.classes.empty()) return usual_classes(names);
+  if (options.classes.empty()) return default_classes(names);
   std::vector<int64_t> rows;
   std::istringstream words(options.classes);
   for (std::string word; std::getline(words, word, ',');) rows.push_back(class_of(word, names));
@@ -50,7 +50,7 @@ std::vector<int64_t> rows_of(const Options& options, const std::vector<std::stri
 }
 
 SampleOptions sample_options(const Options& options, const Model& model) {
-  SampleOptions how = usual_sampling(model, usual_steps);
+  SampleOptions how = default_sampling(model, default_steps);
   if (options.sampler == "ddpm") how.sampler = DiffusionSampler::ddpm;
   if (options.steps > 0) how.steps = options.steps;
   if (options.guidance) how.guidance = *options.guidance;
@@ -63,7 +63,7 @@ ExitCode run(const Options& options) {
   const std::vector<std::string>& names = checkpoint.data.class_names;
   const SampleGrid grid{rows_of(options, names), options.count, options.seed};
   const SampleOptions how = sample_options(options, checkpoint.model);
-  write_png(options.out, draw_grid(checkpoint, grid, how, options.device, "sample"));
+  write_png(options.out, draw_sample_grid(checkpoint, grid, how, options.device, "sample"));
   fmt::print("{} images in {}, {} a class, by {} in {} steps; from the top:\n",
              std::ssize(grid.classes) * options.count, options.out, options.count, options.sampler,
              how.steps);

@@ -7,7 +7,7 @@
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/options/train_options.h"
-#include "apps/reporting/rate_curve.h"
+#include "apps/reporting/rate_finder.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/interrupt.h"

@@ -14,8 +14,8 @@ namespace tessera {
 
 namespace {
 
-// Cut at commas that stand in no bracket and no quotes.
-std::vector<std::string> parts_of(const std::string& text) {
+// Splits a text at its commas, except those inside brackets or quotes.
+std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
   bool quoted = false;
@@ -36,7 +36,7 @@ Switch read_switch(const std::string& text) {
         "': wanted key=value,value, as in model.attention.scale=fixed,learned");
   Switch s{text.substr(0, equals), "", {}};
   s.name = s.key.substr(s.key.rfind('.') + 1);
-  for (const std::string& part : parts_of(text.substr(equals + 1))) {
+  for (const std::string& part : split_values(text.substr(equals + 1))) {
     check(!part.empty(), "--grid '", text, "': a value is missing between two commas or at an end");
     Json value = Json::parse(part, nullptr, false);
     if (value.is_discarded()) value = part;
@@ -49,7 +49,7 @@ Switch read_switch(const std::string& text) {
 
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-// Of those outcomes that have one.
+// Mean and deviation over the outcomes that have a score.
 Spread spread_over(const std::vector<Outcome>& outcomes, std::optional<double> Outcome::*score) {
   std::vector<double> numbers;
   for (const Outcome& outcome : outcomes)
@@ -66,7 +66,7 @@ std::string note_of(const std::vector<Outcome>& outcomes, int64_t seeds) {
   return done < seeds ? fmt::format("{} of {} runs to go", seeds - done, seeds) : "";
 }
 
-// In a cell of a Markdown table.
+// Escapes text for a cell of a Markdown table.
 std::string cell_text(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
@@ -102,14 +102,14 @@ std::vector<Choice> choices_of(const std::vector<Switch>& switches) {
   return choices;
 }
 
-std::string text_of(const std::vector<Switch>& switches, const Choice& choice) {
+std::string choice_text(const std::vector<Switch>& switches, const Choice& choice) {
   std::string text;
   for (size_t i = 0; i < switches.size(); ++i)
     text += (i ? " " : "") + switches[i].name + "=" + as_text(choice[i]);
   return text;
 }
 
-std::string folder_of(const std::vector<Switch>& switches, const Choice& choice) {
+std::string choice_folder(const std::vector<Switch>& switches, const Choice& choice) {
   std::string name;
   for (size_t i = 0; i < switches.size(); ++i)
     name += (i ? "+" : "") + switches[i].name + "=" + as_text(choice[i]);
@@ -130,8 +130,8 @@ Spread spread_of(const std::vector<double>& numbers) {
   return spread;
 }
 
-Json table_of(const std::vector<Switch>& switches, const std::vector<std::vector<Outcome>>& outcomes,
-              int64_t seeds) {
+Json ablation_rows(const std::vector<Switch>& switches, const std::vector<std::vector<Outcome>>& outcomes,
+                   int64_t seeds) {
   Json rows = Json::array();
   const std::vector<Choice> choices = choices_of(switches);
   for (size_t c = 0; c < choices.size(); ++c) {
@@ -151,7 +151,7 @@ Json table_of(const std::vector<Switch>& switches, const std::vector<std::vector
   return rows;
 }
 
-std::string score_text_of(const Json& row, const std::string& key, Task task) {
+std::string score_with_deviation(const Json& row, const std::string& key, Task task) {
   if (row[key].is_null()) return "-";
   const bool loss = task == Task::diffuse;
   const double unit = loss ? 1 : 100;
@@ -161,7 +161,7 @@ std::string score_text_of(const Json& row, const std::string& key, Task task) {
          (deviation.is_null() ? "" : fmt::format(" ± {:.{}f}", unit * deviation.get<double>(), digits));
 }
 
-std::string markdown_of(const std::vector<Switch>& switches, const Json& rows, Task task) {
+std::string ablation_markdown(const std::vector<Switch>& switches, const Json& rows, Task task) {
   const std::string score = score_name(task) + (task == Task::diffuse ? "" : " (%)");
   std::string head = "|", rule = "|";
   for (const Switch& s : switches) {
@@ -173,14 +173,14 @@ std::string markdown_of(const std::vector<Switch>& switches, const Json& rows, T
   for (const Json& row : rows) {
     text += "|";
     for (const Switch& s : switches) text += " " + cell_text(as_text(row[s.name])) + " |";
-    text += fmt::format(" {} | {} | {} | {} |\n", row["runs"].dump(), score_text_of(row, "best", task),
-                        score_text_of(row, "last", task),
+    text += fmt::format(" {} | {} | {} | {} |\n", row["runs"].dump(), score_with_deviation(row, "best", task),
+                        score_with_deviation(row, "last", task),
                         row["note"].is_null() ? "" : cell_text(row["note"].get<std::string>()));
   }
   return text;
 }
 
-std::string csv_of(const std::vector<Switch>& switches, const Json& rows) {
+std::string ablation_csv(const std::vector<Switch>& switches, const Json& rows) {
   std::vector<std::string> header;
   for (const Switch& s : switches) header.push_back(s.name);
   for (const char* column : {"runs", "best", "best_deviation", "last", "last_deviation", "note"})

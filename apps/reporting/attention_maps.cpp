@@ -15,7 +15,7 @@ namespace {
 
 int64_t count_of(Grid grid) { return grid.height * grid.width; }
 
-// The token at each place of the sequences.
+// The token at each place of the sequences: transposed for columns, permuted for windows.
 std::vector<int64_t> order_of(const TokenLayout& places) {
   std::vector<int64_t> order(static_cast<size_t>(count_of(places.grid)));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -29,7 +29,7 @@ std::vector<int64_t> order_of(const TokenLayout& places) {
   return order;
 }
 
-// One head of a part, spread over all tokens: pairs of different sequences get 0. f64 [tokens, tokens]
+// One head of a part as a matrix over all tokens; pairs of different sequences get 0. f64 [rows, tokens]
 Tensor spread_head(const AttentionLayer::Part& part, int64_t head, int64_t rows, int64_t tokens) {
   const Tensor& p = part.probabilities;
   const int64_t sequences = p.dim(0), heads = p.dim(1), queries = p.dim(2), keys = p.dim(3);
@@ -48,8 +48,8 @@ Tensor spread_head(const AttentionLayer::Part& part, int64_t head, int64_t rows,
   return all;
 }
 
-// Rows of the tokens of the map `to` from those of `from`, each the mean of those that it covers. The class
-// token's row stays, or begins with nothing. shares [prefix + h w, P]
+// Resamples rows from the grid `from` to the grid `to`: each new token's row is the mean of the rows of the
+// tokens that it covers. The class token's row stays, or is 0 where it is new. shares [prefix + h w, P]
 Tensor resampled(const Tensor& shares, Grid from, int64_t prefix_from, Grid to, int64_t prefix_to) {
   const int64_t width = shares.dim(1);
   Tensor out = Tensor::zeros({prefix_to + count_of(to), width}, DType::f64);
@@ -75,7 +75,7 @@ Tensor resampled(const Tensor& shares, Grid from, int64_t prefix_from, Grid to, 
   return out;
 }
 
-// (shares + A shares) / 2, row by row.
+// (own + A shares) / 2.
 Tensor mixed(const Tensor& attention, const Tensor& shares, const Tensor& own) {
   Tensor next = matmul(attention, shares);
   double* y = next.data<double>();
@@ -88,20 +88,20 @@ Tensor mixed(const Tensor& attention, const Tensor& shares, const Tensor& own) {
 
 AttentionLayer::Part::Part(const TokenLayout& its_places, const Tensor& p)
     : places(its_places), order(order_of(its_places)), probabilities(p.to(Device::cpu).to(DType::f64)) {
-  places.order = nullptr;  // it lasts no longer than the forward pass
+  places.order = nullptr;  // the pointer is valid only during the forward pass
 }
 
 AttentionLayer::AttentionLayer(std::string path, Part part) : path_(std::move(path)) {
   parts_.push_back(std::move(part));
 }
 
-bool AttentionLayer::of_class_alone() const {
+bool AttentionLayer::class_token_only() const {
   const Tensor& p = parts_.front().probabilities;
   return parts_.size() == 1 && p.dim(0) == 1 && p.dim(2) == 1 && p.dim(3) == tokens() && tokens() > 1;
 }
 
 Tensor AttentionLayer::matrix(int64_t head) const {
-  const int64_t rows = of_class_alone() ? 1 : tokens();
+  const int64_t rows = class_token_only() ? 1 : tokens();
   Tensor all = spread_head(parts_.front(), head, rows, tokens());
   for (size_t i = 1; i < parts_.size(); ++i) all = matmul(spread_head(parts_[i], head, rows, tokens()), all);
   return all;
@@ -118,10 +118,10 @@ Tensor AttentionLayer::mean_matrix() const {
   return mean;
 }
 
-Heat AttentionLayer::heat_of(const Tensor& matrix) const {
+HeatMap AttentionLayer::heat_of(const Tensor& matrix) const {
   const int64_t patches = count_of(grid());
-  Heat heat{grid(), std::vector<double>(static_cast<size_t>(patches))};
-  const bool has_class = of_class_alone() || prefix() > 0;
+  HeatMap heat{grid(), std::vector<double>(static_cast<size_t>(patches))};
+  const bool has_class = class_token_only() || prefix() > 0;
   const int64_t rows = has_class ? 1 : matrix.dim(0);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < patches; ++j)
@@ -130,26 +130,26 @@ Heat AttentionLayer::heat_of(const Tensor& matrix) const {
   return heat;
 }
 
-Looked look(const Model& model, const Tensor& image) {
-  Looked looked;
+AttentionRecord record_attention(const Model& model, const Tensor& image) {
+  AttentionRecord record;
   const PlainAttention plain;
   const Observer observer([&](const ForwardEvent& event) {
     const TokenLayout* places = TokenLayoutScope::layout();
     if (event.op.name != "softmax" || !places || event.output.rank() != 4) return;
     AttentionLayer::Part part(*places, event.output);
     if (places->columns)
-      looked.layers.back().add(std::move(part));
+      record.layers.back().add(std::move(part));
     else
-      looked.layers.emplace_back(ModuleScope::path(), std::move(part));
+      record.layers.emplace_back(ModuleScope::path(), std::move(part));
   });
   Pass pass;
-  looked.logits = model.logits(image, pass);
-  check(!looked.layers.empty(), "overlay: a model of arch '", model.config.at("arch").get<std::string>(),
+  record.logits = model.logits(image, pass);
+  check(!record.layers.empty(), "overlay: a model of arch '", model.config.at("arch").get<std::string>(),
         "' has no attention to show");
-  return looked;
+  return record;
 }
 
-Heat rollout(const std::vector<AttentionLayer>& layers) {
+HeatMap attention_rollout(const std::vector<AttentionLayer>& layers) {
   Grid grid = layers.front().grid(), first = grid;
   int64_t prefix = layers.front().prefix();
   const int64_t patches = count_of(first);
@@ -157,7 +157,7 @@ Heat rollout(const std::vector<AttentionLayer>& layers) {
   for (int64_t i = 0; i < patches; ++i) shares.data<double>()[(prefix + i) * patches + i] = 1;
   for (const AttentionLayer& layer : layers) {
     const Tensor attention = layer.mean_matrix();
-    if (layer.of_class_alone()) {
+    if (layer.class_token_only()) {
       if (!of_class.defined()) of_class = Tensor::zeros({1, patches}, DType::f64);
       of_class = mixed(attention, shares, of_class);
       continue;
@@ -169,7 +169,7 @@ Heat rollout(const std::vector<AttentionLayer>& layers) {
     shares = mixed(attention, shares, shares);
   }
   const Tensor rows = of_class.defined() ? of_class : prefix > 0 ? shares.rows(0, 1) : shares;
-  Heat heat{first, std::vector<double>(static_cast<size_t>(patches))};
+  HeatMap heat{first, std::vector<double>(static_cast<size_t>(patches))};
   for (int64_t i = 0; i < rows.dim(0); ++i)
     for (int64_t j = 0; j < patches; ++j)
       heat.values[static_cast<size_t>(j)] +=

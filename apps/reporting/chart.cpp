@@ -17,10 +17,10 @@ namespace {
 
 constexpr double width = 560, height = 268;  // of the drawing, SVG units
 constexpr double left = 52, right = 8, top = 10, bottom = 40;
-constexpr size_t most_dots = 60;  // points of a series that are marked one by one
+constexpr size_t most_dots = 60;  // a series of at most so many points has a dot for each
 constexpr int colors = 8;
 
-// One axis: where a value lies between `from` and `to` pixels.
+// Maps the values [low, high] of an axis to the pixels [from, to].
 struct Span {
   double low, high, from, to;
   bool logarithmic;
@@ -52,7 +52,8 @@ Limits limits_of(const Chart& chart, bool of_x) {
   return limits;
 }
 
-// Ticks of y enclose all values; x ends where the values do.
+// The scale of an axis. With `encloses` (y) it ends at the ticks around all values, otherwise (x) at the
+// values.
 Span span_of(const Axis& axis, Limits limits, double from, double to, bool encloses) {
   const bool logarithmic = axis.logarithmic && limits.low > 0;
   if (limits.low == limits.high && !logarithmic) {
@@ -63,18 +64,18 @@ Span span_of(const Axis& axis, Limits limits, double from, double to, bool enclo
       logarithmic ? power_ticks(limits.low, limits.high) : round_ticks(limits.low, limits.high, 5);
   if (encloses || logarithmic) return {ticks.front(), ticks.back(), from, to, logarithmic, ticks};
   std::erase_if(ticks, [&](double t) {
-    return t < limits.low || t > limits.high || (axis.numbers == Numbers::integer && t != std::floor(t));
+    return t < limits.low || t > limits.high || (axis.style == NumberStyle::integer && t != std::floor(t));
   });
   return {limits.low, limits.high, from, to, logarithmic, ticks};
 }
 
-// With so many digits that neighbouring ticks differ.
-std::string tick_text(double value, const Span& span, Numbers numbers) {
+// Writes a tick with enough digits to tell neighbouring ticks apart.
+std::string tick_text(double value, const Span& span, NumberStyle style) {
   const double step = span.ticks.size() > 1 && !span.logarithmic ? span.ticks[1] - span.ticks[0] : 0;
-  const double unit = numbers == Numbers::percent ? 100 : 1;
-  if (step == 0 || std::abs(span.high) >= 1e5 || step * unit < 1e-4) return number_text(value, numbers);
+  const double unit = style == NumberStyle::percent ? 100 : 1;
+  if (step == 0 || std::abs(span.high) >= 1e5 || step * unit < 1e-4) return number_text(value, style);
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step * unit) - 1e-9)));
-  return fmt::format("{:.{}f}{}", unit * value + 0.0, digits, numbers == Numbers::percent ? " %" : "");
+  return fmt::format("{:.{}f}{}", unit * value + 0.0, digits, style == NumberStyle::percent ? " %" : "");
 }
 
 std::string axes(const Chart& chart, const Span& x, const Span& y) {
@@ -83,12 +84,12 @@ std::string axes(const Chart& chart, const Span& x, const Span& y) {
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
         "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        x.from, x.to, y.at(t), x.from - 8, y.at(t) + 4, tick_text(t, y, chart.y.numbers));
+        x.from, x.to, y.at(t), x.from - 8, y.at(t) + 4, tick_text(t, y, chart.y.style));
   for (const double t : x.ticks)
     out += fmt::format(
         "<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
         "<text x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
-        x.at(t), y.from, y.from + 4, y.from + 17, tick_text(t, x, chart.x.numbers));
+        x.at(t), y.from, y.from + 4, y.from + 17, tick_text(t, x, chart.x.style));
   return out + fmt::format(
                    "<line class=\"axis\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
                    "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
@@ -118,7 +119,7 @@ std::string line_of(const Series& s, int color, const Span& x, const Span& y) {
       s.dashed ? " dashed" : "", color, path, color, dots);
 }
 
-// What the page's script shows.
+// The points with their texts as JSON, for the page's script.
 std::string points_of(const Chart& chart, const std::function<int(size_t)>& color, const Span& x,
                       const Span& y) {
   const auto tenth = [](double pixel) { return std::round(pixel * 10) / 10; };
@@ -129,8 +130,8 @@ std::string points_of(const Chart& chart, const std::function<int(size_t)>& colo
     for (size_t i = 0; i < s.x.size(); ++i)
       if (is_point(s, i))
         points.push_back({tenth(x.at(s.x[i])), tenth(y.at(s.y[i])),
-                          chart.x.label + " " + number_text(s.x[i], chart.x.numbers),
-                          number_text(s.y[i], chart.y.numbers)});
+                          chart.x.label + " " + number_text(s.x[i], chart.x.style),
+                          number_text(s.y[i], chart.y.style)});
     all.push_back({{"name", s.name}, {"color", color(k)}, {"points", points}});
   }
   return escaped(all.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -145,12 +146,12 @@ std::string legend(const Chart& chart, const std::function<int(size_t)>& color) 
     if (last == 0) continue;
     out += fmt::format("<span><i{} style=\"border-color:var(--c{})\"></i>{} <b>{}</b></span>",
                        s.dashed ? " class=\"dashed\"" : "", color(k), escaped(s.name),
-                       number_text(s.y[last - 1], chart.y.numbers));
+                       number_text(s.y[last - 1], chart.y.style));
   }
   return out + "</div>";
 }
 
-// n with a space before each three digits.
+// Writes n with a space before each group of three digits.
 std::string grouped(int64_t n) {
   std::string text = fmt::format("{}", n);
   for (auto at = static_cast<int64_t>(text.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
@@ -160,10 +161,10 @@ std::string grouped(int64_t n) {
 
 }  // namespace
 
-std::string number_text(double value, Numbers numbers) {
+std::string number_text(double value, NumberStyle style) {
   if (!std::isfinite(value)) return "-";
-  if (numbers == Numbers::percent) return fmt::format("{:.2f} %", 100 * value);
-  if (std::abs(value) < 1e15 && (numbers == Numbers::integer || std::abs(value) >= 1000))
+  if (style == NumberStyle::percent) return fmt::format("{:.2f} %", 100 * value);
+  if (std::abs(value) < 1e15 && (style == NumberStyle::integer || std::abs(value) >= 1000))
     return grouped(std::llround(value));
   return fmt::format("{:.4g}", value);
 }
@@ -192,7 +193,7 @@ std::vector<double> power_ticks(double low, double high) {
   return ticks;
 }
 
-std::string draw(const Chart& chart) {
+std::string chart_html(const Chart& chart) {
   const Limits of_x = limits_of(chart, true), of_y = limits_of(chart, false);
   if (of_x.empty()) return "<p class=\"note\">No values.</p>";
   const auto color = [&](size_t k) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Line charts as SVG inside an HTML page (html.h), whose script shows the numbers under the pointer.
+// Line charts as SVG for the pages of html.h, whose script shows the values under the pointer.
 
 #include <optional>
 #include <string>
@@ -10,20 +10,21 @@ namespace tessera {
 
 struct Series {
   std::string name;
-  std::vector<double> x, y;  // of one length; points that are not finite are left out
+  std::vector<double> x, y;  // of equal length; points that are not finite are left out
   bool dashed = false;
-  int color = -1;  // 0 .. 7; -1: by its place in the chart
+  int color = -1;  // 0 to 7; -1: chosen by the series' position in the chart
 };
 
-enum class Numbers { plain, percent, integer };
+// How numbers are written: with four digits, as a percentage, or as whole numbers.
+enum class NumberStyle { plain, percent, integer };
 
 struct Axis {
   std::string label;
-  Numbers numbers = Numbers::plain;
-  bool logarithmic = false;  // powers of ten apart; without effect where a value is not above 0
+  NumberStyle style = NumberStyle::plain;
+  bool logarithmic = false;  // ignored where a value is not above 0
 };
 
-// A vertical line with a word.
+// A vertical line with a label.
 struct Mark {
   double x;
   std::string text;
@@ -35,16 +36,16 @@ struct Chart {
   std::optional<Mark> mark = {};
 };
 
-// Its legend, with the last value of each series, and its drawing as HTML; a sentence where no series has a
-// point.
-std::string draw(const Chart& chart);
+// The chart as HTML: a legend with the last value of each series, and the drawing. A chart without any point
+// is a sentence that says so.
+std::string chart_html(const Chart& chart);
 
-// Round numbers (1, 2 or 5 times a power of ten apart) that enclose [low, high], about `count` of them.
+// About `count` ticks that enclose [low, high]; their distance is 1, 2 or 5 times a power of ten.
 std::vector<double> round_ticks(double low, double high, int count);
-// Powers of ten that enclose it, and between few of them 2 and 5 times those. low > 0.
+// Powers of ten that enclose [low, high], and where there are few, 2 and 5 times those too. low > 0.
 std::vector<double> power_ticks(double low, double high);
 
-// A number as a person reads it, with about four digits: "0.1323", "12.4 %", "1 560".
-std::string number_text(double value, Numbers numbers);
+// A number for people, with about four digits: "0.1323", "12.4 %", "1 560".
+std::string number_text(double value, NumberStyle style);
 
 }  // namespace tessera

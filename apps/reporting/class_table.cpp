@@ -35,7 +35,7 @@ Json iou_rows(const Evaluation& e, const std::vector<std::string>& names) {
   return rows;
 }
 
-Json matrix_of(const Evaluation& e) {
+Json confusion_rows(const Evaluation& e) {
   Json rows = Json::array();
   for (int64_t k = 0; k < e.classes; ++k)
     rows.push_back(

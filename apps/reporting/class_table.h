@@ -1,6 +1,6 @@
 #pragma once
 
-// What an evaluation says class by class, for tables, files and reports.
+// Scores of an evaluation class by class, for tables, files and reports.
 
 #include <string>
 #include <vector>
@@ -9,22 +9,22 @@
 
 namespace tessera {
 
-// A classifier's classes: class, name, images, predicted, recall, precision, each an object. Recall is the
-// share of a class's pictures that are found, precision that of its predictions that are right; null for a
-// class without any.
+// A row for each class of a classifier: class, name, images, predicted, recall, precision. Recall is the
+// share of a class's pictures that are predicted as it, precision the share of its predictions that are
+// right; null where there are none.
 Json class_rows(const Evaluation& e, const std::vector<std::string>& names);
 
-// A segmenter's: class, name, iou; null for a class that no pixel has or is given.
+// A row for each class of a segmenter: class, name, iou; null for a class that no pixel has or is given.
 Json iou_rows(const Evaluation& e, const std::vector<std::string>& names);
 
-// Pictures by label (rows) and prediction. [K][K]
-Json matrix_of(const Evaluation& e);
+// The confusion matrix: numbers of pictures by label (rows) and prediction (columns). [K][K]
+Json confusion_rows(const Evaluation& e);
 
-// Two classes of which one is taken for the other.
+// How many images of class `label` were predicted as class `predicted`.
 struct Confused {
   int64_t images, label, predicted;
 };
-// The pairs that are confused most often, at most `count`.
+// The at most `count` pairs that are confused most often, the most frequent first.
 std::vector<Confused> most_confused(const Evaluation& e, size_t count);
 
 }  // namespace tessera

@@ -16,18 +16,18 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t widest_matrix = 30;  // classes; above, the matrix is a picture without numbers
+constexpr int64_t widest_matrix = 30;  // classes; a larger matrix is drawn as a picture without numbers
 constexpr size_t most_pairs = 20;
 constexpr int largest_side = 160;  // pixels of a thumbnail
 
 std::string share_text(const Json& share) {
-  return share.is_null() ? "-" : number_text(share.get<double>(), Numbers::percent);
+  return share.is_null() ? "-" : number_text(share.get<double>(), NumberStyle::percent);
 }
 
 double share_of(const Json& share) { return share.is_null() ? 0 : share.get<double>(); }
 
-// Rows ordered by `key`, the smallest first, classes without a value last.
-std::vector<Json> by(const Json& rows, const char* key) {
+// Sorts rows by `key`, the smallest first, classes without a value last.
+std::vector<Json> sorted_by(const Json& rows, const char* key) {
   std::vector<Json> sorted(rows.begin(), rows.end());
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Json& a, const Json& b) {
     return (a[key].is_null() ? 2 : a[key].get<double>()) < (b[key].is_null() ? 2 : b[key].get<double>());
@@ -35,8 +35,8 @@ std::vector<Json> by(const Json& rows, const char* key) {
   return sorted;
 }
 
-// The class that pictures of class k are most often taken for.
-std::string taken_for(const Evaluation& e, int64_t k, const std::vector<std::string>& names) {
+// The class that pictures of class k are most often mistaken for, with their number.
+std::string most_mistaken_for(const Evaluation& e, int64_t k, const std::vector<std::string>& names) {
   int64_t most = -1;
   for (int64_t j = 0; j < e.classes; ++j)
     if (j != k && e.at(k, j) > (most < 0 ? 0 : e.at(k, most))) most = j;
@@ -46,20 +46,21 @@ std::string taken_for(const Evaluation& e, int64_t k, const std::vector<std::str
 std::string class_card(const Evaluation& e, const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> rows;
   if (e.task == Task::segment) {
-    for (const Json& row : by(iou_rows(e, names), "iou"))
+    for (const Json& row : sorted_by(iou_rows(e, names), "iou"))
       rows.push_back(
           {escaped(row["name"].get<std::string>()), bar_cell(share_of(row["iou"]), share_text(row["iou"]))});
     return card("Classes", "intersection over union, the lowest first",
                 "<div class=\"scroll\">" + html_table({"class", "IoU"}, rows) + "</div>", true);
   }
-  for (const Json& row : by(class_rows(e, names), "recall"))
+  for (const Json& row : sorted_by(class_rows(e, names), "recall"))
     rows.push_back({escaped(row["name"].get<std::string>()), row["images"].dump(),
                     bar_cell(share_of(row["recall"]), share_text(row["recall"])),
-                    share_text(row["precision"]), taken_for(e, row["class"], names)});
-  return card("Classes", "the lowest accuracy first",
-              "<div class=\"scroll\">" +
-                  html_table({"class", "#images", "accuracy", "#precision", "most often taken for"}, rows) +
-                  "</div>");
+                    share_text(row["precision"]), most_mistaken_for(e, row["class"], names)});
+  return card(
+      "Classes", "the lowest accuracy first",
+      "<div class=\"scroll\">" +
+          html_table({"class", "#images", "accuracy", "#precision", "most often mistaken for"}, rows) +
+          "</div>");
 }
 
 int64_t images_of(const Evaluation& e, int64_t label) {
@@ -84,9 +85,9 @@ std::string matrix_table(const Evaluation& e, const std::vector<std::string>& na
       const double share = share_at(e, k, j);
       out += fmt::format(
           "<td style=\"width:{0}px;height:{0}px;background:rgba(var(--{1}),{2:.3f})\" "
-          "title=\"{3} taken for {4}: {5}, {6}\">{7}</td>",
+          "title=\"{3} mistaken for {4}: {5}, {6}\">{7}</td>",
           side, j == k ? "heat" : "wrong", e.at(k, j) > 0 ? 0.06 + 0.8 * std::sqrt(share) : 0.04, name(k),
-          name(j), e.at(k, j), number_text(share, Numbers::percent),
+          name(j), e.at(k, j), number_text(share, NumberStyle::percent),
           e.at(k, j) > 0 ? std::to_string(e.at(k, j)) : "");
     }
     out += "</tr>\n";
@@ -94,7 +95,8 @@ std::string matrix_table(const Evaluation& e, const std::vector<std::string>& na
   return out + "</table></div>";
 }
 
-// A pixel a pair, darker where more of the label's pictures are: blue on the diagonal, red beside it.
+// One pixel for each pair of classes, darker for a larger share of the label's pictures: blue on the
+// diagonal, red beside it.
 Image matrix_picture(const Evaluation& e) {
   const auto side = static_cast<int>(e.classes);
   Image image(side, side);
@@ -112,7 +114,8 @@ std::string matrix_card(const Evaluation& e, const std::vector<std::string>& nam
   if (e.classes <= widest_matrix)
     return card("Confusion", "labels down, predictions across; images", matrix_table(e, names));
   const auto times = std::max<int64_t>(1, 520 / e.classes);
-  return card("Confusion", "labels down, predictions across, by class number; darker: more of the label",
+  return card("Confusion",
+              "labels down, predictions across, by class number; darker: a larger share of the label",
               picture(matrix_picture(e), static_cast<int>(times * e.classes), "confusion matrix"));
 }
 
@@ -122,12 +125,12 @@ std::string pairs_card(const Evaluation& e, const std::vector<std::string>& name
     const double share = share_at(e, label, predicted);
     rows.push_back({escaped(names[static_cast<size_t>(label)]),
                     escaped(names[static_cast<size_t>(predicted)]), std::to_string(images),
-                    bar_cell(share, number_text(share, Numbers::percent))});
+                    bar_cell(share, number_text(share, NumberStyle::percent))});
   }
   if (rows.empty()) return "";
   return card("Most often confused", "",
               "<div class=\"scroll\">" +
-                  html_table({"label", "taken for", "#images", "of the label's"}, rows) + "</div>",
+                  html_table({"label", "mistaken for", "#images", "share of the label"}, rows) + "</div>",
               true);
 }
 
@@ -145,7 +148,7 @@ Image thumbnail(Image image) {
   return resize_bilinear(image, smaller(image.height), smaller(image.width));
 }
 
-std::vector<Judgement> worst(std::vector<Judgement> judgements, Task task, size_t count) {
+std::vector<Judgement> worst_judgements(std::vector<Judgement> judgements, Task task, size_t count) {
   if (task == Task::classify) std::erase_if(judgements, [](const Judgement& j) { return j.right == 1; });
   std::stable_sort(judgements.begin(), judgements.end(), [&](const Judgement& a, const Judgement& b) {
     return task == Task::classify ? a.confidence > b.confidence : a.right < b.right;
@@ -158,16 +161,16 @@ std::string mistakes_section(const std::vector<Judgement>& judgements, const Dat
   const auto name = [&](int64_t k) { return escaped(dataset.class_names[static_cast<size_t>(k)]); };
   std::string out;
   Image image;
-  for (const Judgement& j : worst(judgements, Task::classify, count)) {
+  for (const Judgement& j : worst_judgements(judgements, Task::classify, count)) {
     dataset.validation->image(j.picture, image);
     out += fmt::format(
         "<figure title=\"{}\">{}<figcaption><b>{}</b><br><span class=\"bad\">{} "
         "{}</span></figcaption></figure>\n",
         escaped(dataset.validation->source(j.picture)), picture(thumbnail(image), 128, "mistake"),
-        name(j.label), name(j.predicted), number_text(j.confidence, Numbers::percent));
+        name(j.label), name(j.predicted), number_text(j.confidence, NumberStyle::percent));
   }
   if (out.empty())
-    return heading("Worst mistakes") + "<p class=\"note\">None: every picture is told right.</p>";
+    return heading("Worst mistakes") + "<p class=\"note\">None: every picture is classified right.</p>";
   return heading("Worst mistakes") +
          cards({card("Sure and wrong", "the label, and below it what was predicted with which confidence",
                      "<div class=\"pictures\">" + out + "</div>", true)});

@@ -53,7 +53,7 @@ std::string config_section(const RunRecord& run) {
   return heading("Config") +
          cards({card("All that the run was made from", "",
                      "<div class=\"keys\">" + section("run", general) + sections + "</div>" +
-                         folded("config.json, itself a recipe", "<pre>" + escaped(whole) + "</pre>"),
+                         collapsible("config.json, itself a recipe", "<pre>" + escaped(whole) + "</pre>"),
                      true)});
 }
 

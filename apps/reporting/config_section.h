@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-// The effective config: its keys by section, and the whole as JSON to copy.
+// The run's config as HTML: its keys by section, and the whole as JSON to copy.
 std::string config_section(const RunRecord& run);
 
-// The keys that are not the same in all of the runs, with their values, a column a run.
+// A table of the config keys whose values differ between the runs, with one column for each run.
 std::string config_differences(std::span<const RunRecord> runs);
 
 }  // namespace tessera

@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-// One curve of a run, by its column of metrics.csv or its number in the events of epochs.
+// One curve of a run: a column of metrics.csv, or a number of the epoch events.
 struct Curve {
   std::string name;
   const char* key;
@@ -27,9 +27,10 @@ bool any(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
-// Of one run, its curves in colours; of several, a colour a run, whose other curves than the last are dashed.
+// Each curve of a single run has a colour. With several runs each run has a colour, and all of its curves but
+// the last are dashed.
 Chart chart_of(std::span<const RunRecord> runs, const std::vector<Curve>& list, Axis y, bool marked) {
-  Chart chart{.x = {"epoch", Numbers::integer}, .y = std::move(y)};
+  Chart chart{.x = {"epoch", NumberStyle::integer}, .y = std::move(y)};
   for (size_t r = 0; r < runs.size(); ++r) {
     std::vector<double> epochs(static_cast<size_t>(runs[r].epochs()));
     for (size_t i = 0; i < epochs.size(); ++i) epochs[i] = static_cast<double>(i + 1);
@@ -53,17 +54,17 @@ Chart chart_of(std::span<const RunRecord> runs, const std::vector<Curve>& list, 
 
 }  // namespace
 
-std::string curves(std::span<const RunRecord> runs) {
+std::string curves_section(std::span<const RunRecord> runs) {
   const bool several = runs.size() > 1;
   std::vector<std::string> all;
   const auto add = [&](const char* title, const std::string& note, const std::vector<Curve>& list, Axis y) {
     const Chart chart =
         chart_of(runs, list, std::move(y), std::string_view(list.back().key).starts_with("validation"));
-    if (!chart.series.empty()) all.push_back(card(title, note, draw(chart)));
+    if (!chart.series.empty()) all.push_back(card(title, note, chart_html(chart)));
   };
   add("Loss", several ? "training dashed, validation solid" : "",
       {{"training", "train_loss", true}, {"validation", "validation_loss"}}, {"loss"});
-  const Axis share{"", Numbers::percent};
+  const Axis share{"", NumberStyle::percent};
   std::vector<Curve> accuracy{{"training", "train_accuracy", true}, {"validation", "validation_top1"}};
   if (!several) accuracy.push_back({"validation, top-5", "validation_top5"});
   switch (runs.front().task) {
@@ -72,7 +73,8 @@ std::string curves(std::span<const RunRecord> runs) {
       break;
     case Task::segment:
       add("Mean IoU", "", {{"mean IoU", "validation_mean_iou"}}, share);
-      add("Pixels", "the share that has its class", {{"right pixels", "validation_pixel_accuracy"}}, share);
+      add("Pixels", "the share of pixels with the right class",
+          {{"right pixels", "validation_pixel_accuracy"}}, share);
       break;
     case Task::diffuse:
       break;
@@ -82,7 +84,7 @@ std::string curves(std::span<const RunRecord> runs) {
       {"images/s"});
   add("Gradient norm", "of all parameters together, before clipping, mean over the epoch",
       {{"gradient norm", "gradient_norm"}}, {"norm"});
-  add("Waiting for data", "seconds of an epoch in which steps stood still for pictures",
+  add("Waiting for data", "seconds of an epoch in which training waited for pictures",
       {{"seconds", "wait_seconds", false, true}}, {"seconds"});
   return heading("Curves") + cards(all);
 }

@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// The curves of a run over its epochs, as cards: loss, what it is judged by, learning rate, throughput,
-// gradient norm. Of several runs, laid over one another: a colour a run, its training curves dashed. They
-// must have one task.
-std::string curves(std::span<const RunRecord> runs);
+// The curves of a run over its epochs as HTML cards: loss, score, learning rate, throughput, gradient norm,
+// time spent waiting for data. Curves of several runs share the charts: each run has a colour, and its
+// training curves are dashed. The runs must have the same task.
+std::string curves_section(std::span<const RunRecord> runs);
 
 }  // namespace tessera

@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-// Bytes of the UTF-8 character that begins at `at`; 0 where none does.
+// The length in bytes of the UTF-8 character that begins at `at`; 0 where none begins.
 size_t utf8_length(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t length = lead < 0x80                   ? 1
@@ -90,7 +90,7 @@ std::string cards(const std::vector<std::string>& cards) {
 
 std::string heading(const std::string& text) { return "<h2>" + escaped(text) + "</h2>\n"; }
 
-std::string folded(const std::string& summary, const std::string& content) {
+std::string collapsible(const std::string& summary, const std::string& content) {
   return "<details><summary>" + escaped(summary) + "</summary>" + content + "</details>\n";
 }
 

@@ -100,7 +100,7 @@ pre { font: 12px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mon
 footer { margin-top: 44px; color: var(--soft); font-size: 12.5px; }
 )css";
 
-// A chart carries its points as [x pixel, y pixel, x text, y text] by series, in data-points.
+// A chart's data-points attribute holds, for each series, its points as [x pixel, y pixel, x text, y text].
 const char* const page_script = R"js(
 const tip = document.getElementById("tip");
 for (const svg of document.querySelectorAll("svg.chart")) {

@@ -15,8 +15,8 @@ constexpr size_t most_columns = 6;
 
 uint8_t byte(double unit) { return static_cast<uint8_t>(std::lround(255 * std::clamp(unit, 0.0, 1.0))); }
 
-// The map scaled to 0 .. 255 and enlarged smoothly.
-Image heat_image(const Heat& map, int side) {
+// Scales the map to 0 .. 255 and enlarges it smoothly.
+Image heat_image(const HeatMap& map, int side) {
   const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end());
   const double range = std::max(*high - *low, 1e-12);
   Image image(static_cast<int>(map.grid.height), static_cast<int>(map.grid.width));
@@ -25,10 +25,10 @@ Image heat_image(const Heat& map, int side) {
   return resize_bilinear(image, side, side);
 }
 
-// Black, red, yellow, white.
+// A colour scale from black over red and yellow to white.
 double warm(double heat, int channel) { return std::clamp(3 * heat - channel, 0.0, 1.0); }
 
-Image under(const Image& picture, const Heat& map) {
+Image tinted(const Image& picture, const HeatMap& map) {
   const Image heat = heat_image(map, picture.height);
   Image out = picture;
   for (int y = 0; y < out.height; ++y)
@@ -49,7 +49,7 @@ void put(Image& sheet, const Image& picture, size_t row, size_t column) {
 
 }  // namespace
 
-Image overlay(const Image& image, const std::vector<Heat>& first_row, const std::vector<Heat>& others) {
+Image overlay(const Image& image, const std::vector<HeatMap>& first_row, const std::vector<HeatMap>& others) {
   const int side = image.height * ((least_side + image.height - 1) / image.height);
   const Image picture = resize_bilinear(image, side, side);
   const size_t columns = std::max(first_row.size() + 1, std::min(most_columns, others.size())),
@@ -58,9 +58,9 @@ Image overlay(const Image& image, const std::vector<Heat>& first_row, const std:
   Image sheet(length(rows), length(columns));
   std::fill(sheet.pixels.begin(), sheet.pixels.end(), uint8_t{255});
   put(sheet, picture, 0, 0);
-  for (size_t i = 0; i < first_row.size(); ++i) put(sheet, under(picture, first_row[i]), 0, i + 1);
+  for (size_t i = 0; i < first_row.size(); ++i) put(sheet, tinted(picture, first_row[i]), 0, i + 1);
   for (size_t i = 0; i < others.size(); ++i)
-    put(sheet, under(picture, others[i]), 1 + i / columns, i % columns);
+    put(sheet, tinted(picture, others[i]), 1 + i / columns, i % columns);
   return sheet;
 }
 

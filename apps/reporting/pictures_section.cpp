@@ -7,8 +7,8 @@
 
 #include "apps/reporting/chart.h"
 #include "apps/reporting/classes_section.h"
-#include "apps/reporting/draw.h"
 #include "apps/reporting/html.h"
+#include "apps/reporting/sample_grid.h"
 #include "models/segment_inference.h"
 
 namespace tessera {
@@ -19,7 +19,7 @@ constexpr int64_t most_classes = 10, images_a_class = 6, sampling_steps = 25;
 constexpr int64_t most_swatches = 40;
 constexpr int mask_side = 128;
 
-// The picture under the colours of its pixels' classes; those of no class keep its own.
+// Tints each pixel with the colour of its class; pixels without a class keep their own colour.
 Image colored(const Image& image, const int64_t* classes) {
   Image out = image;
   for (int64_t i = 0; i < int64_t{image.height} * image.width; ++i) {
@@ -45,7 +45,7 @@ std::string swatches(const std::vector<std::string>& names) {
   return out + (std::ssize(names) > most_swatches ? "..." : "") + "</p>";
 }
 
-// One picture with its mask and what is made of it.
+// One picture, its mask and the predicted mask, side by side.
 std::string trio(const Checkpoint& checkpoint, const Pipeline& pipeline, const Judgement& j,
                  const Dataset& dataset, Device device) {
   Image image, mask;
@@ -57,7 +57,7 @@ std::string trio(const Checkpoint& checkpoint, const Pipeline& pipeline, const J
   std::vector<int64_t> label(static_cast<size_t>(int64_t{image.height} * image.width));
   pipeline.mask(mask, Random(0), label.data());
   Pass pass;
-  const Tensor said = largest_class(checkpoint.model.logits(input.to(device), pass)).to(Device::cpu);
+  const Tensor predicted = largest_class(checkpoint.model.logits(input.to(device), pass)).to(Device::cpu);
   const auto shown = [](const Image& each, const char* what) {
     return picture(thumbnail(each), mask_side, what);
   };
@@ -65,13 +65,14 @@ std::string trio(const Checkpoint& checkpoint, const Pipeline& pipeline, const J
       "<figure title=\"{}\"><div class=\"row\">{}{}{}</div><figcaption>{} of the pixels right</figcaption>"
       "</figure>\n",
       escaped(dataset.validation->source(j.picture)), shown(image, "picture"),
-      shown(colored(image, label.data()), "mask"), shown(colored(image, said.data<int64_t>()), "prediction"),
-      number_text(j.right, Numbers::percent));
+      shown(colored(image, label.data()), "mask"),
+      shown(colored(image, predicted.data<int64_t>()), "prediction"),
+      number_text(j.right, NumberStyle::percent));
 }
 
 }  // namespace
 
-// Hues a golden angle apart; every eighth class darker.
+// Hues are a golden angle apart; every other group of eight classes is darker.
 std::array<uint8_t, 3> class_color(int64_t k) {
   const double hue = std::fmod(static_cast<double>(k) * 0.381966, 1.0) * 6;
   const double value = k / 8 % 2 == 0 ? 0.92 : 0.6, chroma = value * 0.72;
@@ -88,24 +89,25 @@ std::string masks_section(const Checkpoint& checkpoint, const std::vector<Judgem
                           const Dataset& dataset, size_t count, Device device) {
   const Pipeline pipeline(checkpoint.data.empty_dataset());
   std::string out;
-  for (const Judgement& j : worst(judgements, Task::segment, count))
+  for (const Judgement& j : worst_judgements(judgements, Task::segment, count))
     out += trio(checkpoint, pipeline, j, dataset, device);
   return heading("Worst pictures") +
          cards(
-             {card("The fewest right pixels", "the picture, its mask, what was predicted",
+             {card("Fewest right pixels", "the picture, its mask, what was predicted",
                    swatches(dataset.class_names) + "<div class=\"pictures trios\">" + out + "</div>", true)});
 }
 
 std::string samples_section(const Checkpoint& checkpoint, Device device) {
-  std::vector<int64_t> classes = usual_classes(checkpoint.data.class_names);
+  std::vector<int64_t> classes = default_classes(checkpoint.data.class_names);
   classes.resize(std::min<size_t>(classes.size(), most_classes));
-  const Image grid = draw_usual(checkpoint, {classes, images_a_class, 0}, sampling_steps, device, "report");
+  const Image grid =
+      draw_default_grid(checkpoint, {classes, images_a_class, 0}, sampling_steps, device, "report");
   std::string names;
   for (const int64_t k : classes)
     names += (names.empty() ? "" : ", ") + checkpoint.data.class_names[static_cast<size_t>(k)];
   const int side = std::max(grid.height, grid.height < 700 ? 2 * grid.height : 0);
   return heading("Samples") +
-         cards({card("What it draws",
+         cards({card("Drawn images",
                      fmt::format("DDIM in at most {} steps, seed 0; from the top: {}", sampling_steps, names),
                      picture(grid, side, "samples"), true)});
 }

@@ -10,9 +10,9 @@
 
 namespace tessera {
 
-// Where a device's time of training steps goes: between start() and stop(), which frame a step, the time from
-// one event to the next is put down to the op that the second one ends. What is left of a step is the
-// optimizer's. On a GPU an op has the time, too, that its kernels wait for the host to launch them.
+// Measures the time of training steps by operation. start() and stop() enclose a step; in between, the time
+// since the last event is charged to the operation that just ended. The rest of a step is the optimizer's. On
+// a GPU an operation's time includes waiting for the host to launch its kernels.
 class Profile {
  public:
   struct Entry {
@@ -22,23 +22,23 @@ class Profile {
   };
 
   explicit Profile(Device device);
-  void start();  // of a step
+  void start();  // begins a step
   void stop();
 
   int64_t steps() const { return steps_; }
   double forward() const { return total(&Entry::forward); }  // seconds of all steps
   double backward() const { return total(&Entry::backward); }
-  double rest() const { return rest_; }  // clip, optimizer, and what no op did
-  std::vector<Entry> entries() const;    // the longest first
+  double rest() const { return rest_; }  // clipping, the optimizer, and everything else outside of operations
+  std::vector<Entry> entries() const;    // sorted by time, the longest first
 
  private:
   double total(double Entry::*phase) const;
   Entry& entry_of(const std::string& op);
-  void mark(double& seconds);  // here ends what `seconds` counts
+  void mark(double& seconds);  // the time since the last mark is added to `seconds`
 
   std::unique_ptr<LapClock> clock_;
-  std::vector<double*> marked_;  // what the laps of this step are added to
-  bool within_ = false;          // start() and stop()
+  std::vector<double*> marked_;  // for each lap of this step, the sum it is added to
+  bool within_ = false;          // between start() and stop()
   std::map<std::string, Entry> entries_;
   double rest_ = 0;
   int64_t steps_ = 0;

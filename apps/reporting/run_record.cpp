@@ -30,7 +30,7 @@ double number_of(const std::string& field, const std::string& where) {
   if (field.empty()) return unknown;
   double value = 0;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  check(error == std::errc() && end == field.data() + field.size(), where, ": '", field, "' is no number");
+  check(error == std::errc() && end == field.data() + field.size(), where, ": '", field, "' is not a number");
   return value;
 }
 
@@ -110,14 +110,14 @@ std::string RunRecord::dataset() const {
 
 RunRecord read_run(const fs::path& folder) {
   const fs::path config = folder / "config.json";
-  check(fs::is_regular_file(config), folder.string(), ": no run; a run folder has a config.json");
+  check(fs::is_regular_file(config), folder.string(), ": is not a run folder: it has no config.json");
   RunRecord run;
   run.path = folder;
   const fs::path absolute = fs::absolute(folder).lexically_normal();
   run.name = (absolute.has_filename() ? absolute : absolute.parent_path()).filename().string();
   run.config = read_json(config);
   check(run.config.is_object() && run.config.contains("model") && run.config.at("model").is_object(),
-        config.string(), ": describes no run: it has no object \"model\"");
+        config.string(), ": does not describe a run: it has no object \"model\"");
   run.task = task_of(run.config.at("model"));
   read_metrics(run, folder / "metrics.csv");
   read_events(run, folder / "events.jsonl");

@@ -31,10 +31,10 @@ std::string or_dash(const Json& value, const std::function<std::string(double)>&
 }
 
 std::string score(Task task, double value) {
-  return number_text(value, task == Task::diffuse ? Numbers::plain : Numbers::percent);
+  return number_text(value, task == Task::diffuse ? NumberStyle::plain : NumberStyle::percent);
 }
 
-std::string plain(double value) { return number_text(value, Numbers::plain); }
+std::string plain(double value) { return number_text(value, NumberStyle::plain); }
 
 std::string at_epoch(int64_t epoch) { return epoch > 0 ? fmt::format("after epoch {}", epoch) : ""; }
 
@@ -52,7 +52,7 @@ std::vector<Figure> figures_of(const RunRecord& run) {
                            {score_of(s["final"]), "last " + score_name(run.task), at_epoch(last)}};
   const auto at_best = [&](const char* column, const char* name) {
     if (const double value = value_at(run, column, best); std::isfinite(value))
-      list.push_back({number_text(value, Numbers::percent), name, at_epoch(best)});
+      list.push_back({number_text(value, NumberStyle::percent), name, at_epoch(best)});
   };
   at_best("validation_top5", "top-5");
   at_best("validation_pixel_accuracy", "right pixels");
@@ -70,8 +70,8 @@ std::string head_of(const RunRecord& run, const ReportSource* source) {
     line += fmt::format(
         " &middot; {} parameters &middot; {} training and {} validation pictures, {} classes, {} x {} pixels",
         as_metric(source->checkpoint.model.parameters.trainable_count()),
-        number_text(static_cast<double>(source->dataset.train->size()), Numbers::integer),
-        number_text(static_cast<double>(source->dataset.validation->size()), Numbers::integer),
+        number_text(static_cast<double>(source->dataset.train->size()), NumberStyle::integer),
+        number_text(static_cast<double>(source->dataset.validation->size()), NumberStyle::integer),
         source->dataset.classes(), source->checkpoint.data.image_size, source->checkpoint.data.image_size);
   }
   const Json about = run.config.value("about", Json());
@@ -80,8 +80,8 @@ std::string head_of(const RunRecord& run, const ReportSource* source) {
                      text.empty() ? "" : "<p class=\"lead\">" + escaped(text) + "</p>\n");
 }
 
-// What its best weights make of the validation pictures, as the run evaluates them on this device: the same
-// bits as its own pass.
+// Evaluates the run's best weights on the validation pictures, in the run's precision on this device, so that
+// the bits are those of the run's own evaluation.
 JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device) {
   const TrainConfig config = read_train_config(run.config, (run.path / "config.json").string());
   const Computing computing{.device = device, .precision = precision_of(run)};
@@ -107,7 +107,7 @@ std::string evaluated(const RunRecord& run, const ReportSource& source, Device d
               : mistakes_section(pass.judgements, source.dataset, most_mistakes));
 }
 
-// Starts, stops, failures and the end; the epochs are in the curves.
+// A table of the run's events other than epochs, which the curves show: starts, stops, failures, the end.
 std::string history(const RunRecord& run) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& event : run.events) {
@@ -130,7 +130,7 @@ std::string swatch(size_t run) {
   return fmt::format("<i class=\"swatch\" style=\"background:var(--c{})\"></i>", run % 8);
 }
 
-std::string table_of(std::span<const RunRecord> runs) {
+std::string comparison_table(std::span<const RunRecord> runs) {
   const Task task = runs.front().task;
   const std::string name = score_name(task);
   std::vector<std::vector<std::string>> rows;
@@ -160,7 +160,7 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
                      Device device) {
   std::string body = head_of(run, source) + figures(figures_of(run));
   if (!missing.empty()) body += "<p class=\"warn\">" + escaped(missing) + "</p>\n";
-  body += run.rows.empty() ? "<p class=\"warn\">No epoch is finished yet.</p>\n" : curves({&run, 1});
+  body += run.rows.empty() ? "<p class=\"warn\">No epoch is finished yet.</p>\n" : curves_section({&run, 1});
   if (source) body += evaluated(run, *source, device);
   body += config_section(run) + history(run);
   if (source)
@@ -177,10 +177,11 @@ std::string compare_page(std::span<const RunRecord> runs) {
           "; compare runs of one kind");
     names += (names.empty() ? "" : ", ") + run.name;
   }
-  return page(names,
-              fmt::format("<h1>{} runs</h1>\n", runs.size()) + heading("Figures") +
-                  cards({card("", "", "<div style=\"overflow:auto\">" + table_of(runs) + "</div>", true)}) +
-                  curves(runs) + config_differences(runs));
+  return page(
+      names,
+      fmt::format("<h1>{} runs</h1>\n", runs.size()) + heading("Figures") +
+          cards({card("", "", "<div style=\"overflow:auto\">" + comparison_table(runs) + "</div>", true)}) +
+          curves_section(runs) + config_differences(runs));
 }
 
 fs::path write_report(const fs::path& run, const Dataset& dataset, Device device, const JudgedPass* judged) {

@@ -22,7 +22,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int scale = 2;  // pixels a dot of the font
+constexpr int scale = 2;  // pixels for each dot of the font
 constexpr std::array<uint8_t, 3> paper{250, 250, 247}, ink{40, 44, 52}, faint_ink{130, 134, 142};
 
 struct Corner {
@@ -38,7 +38,7 @@ std::string printable(std::string text) {
   return text;
 }
 
-// With ".." for what goes past `width` pixels.
+// Shortens text that is wider than `width` pixels, with ".." at its end.
 std::string fitted(std::string text, int width) {
   if (width_of(text) <= width) return text;
   while (!text.empty() && width_of(text + "..") > width) text.pop_back();
@@ -63,7 +63,7 @@ void Sheet::put(const Image& image, int y, int x, int factor) {
 
 void Sheet::write(const std::string& text, int y, int x, int width, bool faint) {
   std::string line = fitted(printable(text), width);
-  std::vector<Corner> corners(line.size() * 64 + 64);  // 270 bytes a letter are its average
+  std::vector<Corner> corners(line.size() * 64 + 64);  // stb_easy_font needs 270 bytes a letter on average
   const int quads = stb_easy_font_print(0, 0, line.data(), nullptr, corners.data(),
                                         static_cast<int>(corners.size() * sizeof(Corner)));
   const auto& colour = faint ? faint_ink : ink;

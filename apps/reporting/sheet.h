@@ -6,19 +6,19 @@
 
 namespace tessera {
 
-// A sheet of paper to lay pictures and words on; what does not fit is cut off.
+// A picture made of other pictures and lines of text; what does not fit is cut off.
 class Sheet {
  public:
-  // Height and width in pixels.
+  // A blank sheet; sizes in pixels.
   Sheet(int height, int width);
 
-  // The picture `factor` times as large, its top left corner at (y, x).
+  // Draws the picture enlarged `factor` times, its top left corner at (y, x).
   void put(const Image& image, int y, int x, int factor);
-  // A line of text whose top left corner is at (y, x), in stb_easy_font's letters; other characters than
-  // ASCII's become '?'. Text wider than `width` pixels ends in "..".
+  // Writes a line of text in stb_easy_font, its top left corner at (y, x). Characters other than ASCII become
+  // '?'; text wider than `width` pixels is shortened and ends in "..".
   void write(const std::string& text, int y, int x, int width, bool faint = false);
 
-  static constexpr int line_height = 24;  // of text
+  static constexpr int line_height = 24;  // of a line of text, in pixels
   const Image& image() const { return image_; }
 
  private:

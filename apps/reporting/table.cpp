@@ -11,8 +11,8 @@ namespace tessera {
 
 namespace {
 
-// The value scaled to below 1000, with so many digits behind the point (from 100 one less), and the prefix of
-// its unit.
+// Scales the value to below 1000 and appends the prefix of its unit. `digits` are those behind the point;
+// values from 100 on have one less.
 std::string scaled(double value, int digits) {
   static constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
   size_t step = 0;
@@ -29,9 +29,9 @@ std::string cell(const Column& column, const Json& row) {
   return found == row.end() || found->is_null() ? "-" : column.format(*found);
 }
 
-bool to_the_left(const Column& column) { return column.format == as_text || column.format == as_shape; }
+bool aligned_left(const Column& column) { return column.format == as_text || column.format == as_shape; }
 
-// Columns of a terminal that UTF-8 text takes.
+// The width of UTF-8 text in a terminal, counted in characters.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -102,7 +102,7 @@ void print_table(std::span<const Column> columns, const Json& rows) {
   const auto print_cells = [&](auto&& text_of) {
     std::string line;
     for (size_t i = 0; i < columns.size(); ++i)
-      line += (i ? "  " : "") + padded(text_of(columns[i]), widths[i], to_the_left(columns[i]));
+      line += (i ? "  " : "") + padded(text_of(columns[i]), widths[i], aligned_left(columns[i]));
     print_line(std::move(line));
   };
   print_cells([](const Column& column) { return std::string(column.title); });

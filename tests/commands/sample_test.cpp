@@ -30,7 +30,7 @@ TEST_CASE("a diffusion model trains by its loss alone") {
   CHECK(said.out.find("top-1") == std::string::npos);
 
   const std::string html = bytes_of(folder / "run" / "report.html");
-  CHECK(html.find("What it draws") != std::string::npos);
+  CHECK(html.find("Drawn images") != std::string::npos);
   CHECK(html.find("alt=\"samples\"") != std::string::npos);
   CHECK(html.find("top-1") == std::string::npos);
 
@@ -119,5 +119,5 @@ TEST_CASE("what cannot be trained or drawn is refused") {
                           "model.depth=1 --set schedule.warmup_epochs=0 --out " +
                           classifier)
               .code == 0);
-  check_refused("sample " + classifier + out, "no diffusion model");
+  check_refused("sample " + classifier + out, "is not a diffusion model");
 }

@@ -61,7 +61,7 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   CHECK(table.out.find("triangle") != std::string::npos);
 
   const std::string html = bytes_of(folder / "run" / "report.html");
-  for (const char* part : {">Mean IoU<", "The fewest right pixels", "of the pixels right", "background"})
+  for (const char* part : {">Mean IoU<", "Fewest right pixels", "of the pixels right", "background"})
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   std::filesystem::remove(folder / "run" / "report.html");
   REQUIRE(tessera_program("report " + run).code == 0);

@@ -46,8 +46,8 @@ TEST_CASE("a grid is every choice of its switches") {
   CHECK(switches[2].values == std::vector<Json>{Json{1, 2}, "a,b"});
   const auto choices = choices_of(switches);
   REQUIRE(choices.size() == 8);
-  CHECK(text_of(switches, choices[1]) == "scale=fixed flip=true dim=a,b");
-  CHECK(folder_of(switches, choices[7]) == "scale=learned+flip=false+dim=a_b");
+  CHECK(choice_text(switches, choices[1]) == "scale=fixed flip=true dim=a,b");
+  CHECK(choice_folder(switches, choices[7]) == "scale=learned+flip=false+dim=a_b");
   const auto alike = read_switches({"model.dim=1", "model.prior.dim=2"});
   CHECK(alike[0].name == "model.dim");
   CHECK(alike[1].name == "model.prior.dim");
@@ -67,17 +67,17 @@ TEST_CASE("mean and deviation over the seeds") {
 
   const auto switches = read_switches({"model.preset=vit,a|b,x"});
   const Json rows =
-      table_of(switches,
-               {{{.best = 0.75, .last = 0.5, .reason = ""}, {.best = 0.5, .last = 0.25, .reason = ""}},
-                {{.best = {}, .last = {}, .reason = "no such preset", .refused = true}, {}},
-                {{.best = 0.5, .last = 0.5, .reason = ""}, {}}},
-               2);
-  CHECK(markdown_of(switches, rows, Task::classify) ==
+      ablation_rows(switches,
+                    {{{.best = 0.75, .last = 0.5, .reason = ""}, {.best = 0.5, .last = 0.25, .reason = ""}},
+                     {{.best = {}, .last = {}, .reason = "no such preset", .refused = true}, {}},
+                     {{.best = 0.5, .last = 0.5, .reason = ""}, {}}},
+                    2);
+  CHECK(ablation_markdown(switches, rows, Task::classify) ==
         "| preset | runs | best top-1 (%) | last top-1 (%) | note |\n|---|---:|---:|---:|---|\n"
         "| vit | 2 | 62.50 ± 17.68 | 37.50 ± 17.68 |  |\n"
         "| a\\|b | 0 | - | - | refused: no such preset |\n"
         "| x | 1 | 50.00 | 50.00 | 1 of 2 runs to go |\n");
-  CHECK(csv_of(switches, rows)
+  CHECK(ablation_csv(switches, rows)
             .starts_with("preset,runs,best,best_deviation,last,last_deviation,note\n"
                          "vit,2,0.625,0.1767"));
 }

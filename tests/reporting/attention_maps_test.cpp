@@ -12,15 +12,15 @@ using namespace tessera;
 
 namespace {
 
-Looked look_at(const std::string& name) {
+AttentionRecord look_at(const std::string& name) {
   const Model model = build(preset(name, 32, 10), {.seed = 3});
   Tensor image = Tensor::empty({1, 3, 32, 32});
   Random random(7);
   for (int64_t i = 0; i < image.elements(); ++i) image.data<float>()[i] = static_cast<float>(random.normal());
-  return look(model, image);
+  return record_attention(model, image);
 }
 
-double sum_of(const Heat& heat) { return std::accumulate(heat.values.begin(), heat.values.end(), 0.0); }
+double sum_of(const HeatMap& heat) { return std::accumulate(heat.values.begin(), heat.values.end(), 0.0); }
 
 double at(const Tensor& matrix, int64_t row, int64_t column) {
   return matrix.data<double>()[row * matrix.dim(1) + column];
@@ -40,12 +40,12 @@ TEST_CASE("every family with attention shows it as shares that sum to one") {
         Family{"rmt-xt", 14, 32, 4}, Family{"sdt-xt", 14, 32, 4}}) {
     const std::string name = preset;
     CAPTURE(name);
-    const Looked looked = look_at(name);
-    REQUIRE(looked.layers.size() == layers);
-    CHECK(looked.layers.front().grid().height == first_side);
-    CHECK(looked.layers.back().grid().width == last_side);
+    const AttentionRecord record = look_at(name);
+    REQUIRE(record.layers.size() == layers);
+    CHECK(record.layers.front().grid().height == first_side);
+    CHECK(record.layers.back().grid().width == last_side);
     for (const AttentionLayer* layer :
-         {&looked.layers.front(), &looked.layers[layers / 2], &looked.layers.back()}) {
+         {&record.layers.front(), &record.layers[layers / 2], &record.layers.back()}) {
       const Tensor a = layer->matrix(layer->heads() - 1);
       CHECK(a.dim(1) == layer->tokens());
       for (int64_t i = 0; i < a.dim(0); ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("every family with attention shows it as shares that sum to one") {
       CHECK(share > 0.2);
       CHECK(share < 1 + 1e-5);
     }
-    const Heat through = rollout(looked.layers);
+    const HeatMap through = attention_rollout(record.layers);
     CHECK(through.grid.height == first_side);
     CHECK(sum_of(through) > 0.05);
     CHECK(sum_of(through) < 1 + 1e-5);
@@ -66,7 +66,8 @@ TEST_CASE("every family with attention shows it as shares that sum to one") {
 }
 
 TEST_CASE("the windows of Swin lie where its tokens do") {
-  const Looked looked = look_at("swin");  // 16 x 16 tokens in windows of 4, every other layer moved by 2
+  const AttentionRecord record =
+      look_at("swin");  // 16 x 16 tokens in windows of 4, every other layer moved by 2
   const auto inside = [&](const AttentionLayer& layer, int64_t y, int64_t x, int64_t top, int64_t left) {
     const Tensor a = layer.matrix(0);
     double sum = 0;
@@ -74,10 +75,10 @@ TEST_CASE("the windows of Swin lie where its tokens do") {
       for (int64_t column = left; column < left + 4; ++column) sum += at(a, y * 16 + x, row * 16 + column);
     return sum;
   };
-  CHECK(inside(looked.layers[0], 0, 0, 0, 0) == doctest::Approx(1).epsilon(1e-5));
-  CHECK(inside(looked.layers[0], 5, 14, 4, 12) == doctest::Approx(1).epsilon(1e-5));
-  CHECK(inside(looked.layers[1], 5, 9, 2, 6) == doctest::Approx(1).epsilon(1e-5));
-  CHECK(inside(looked.layers[1], 5, 9, 4, 8) < 0.9);
+  CHECK(inside(record.layers[0], 0, 0, 0, 0) == doctest::Approx(1).epsilon(1e-5));
+  CHECK(inside(record.layers[0], 5, 14, 4, 12) == doctest::Approx(1).epsilon(1e-5));
+  CHECK(inside(record.layers[1], 5, 9, 2, 6) == doctest::Approx(1).epsilon(1e-5));
+  CHECK(inside(record.layers[1], 5, 9, 4, 8) < 0.9);
 }
 
 TEST_CASE("rows and columns of a decomposed attention multiply") {

@@ -35,7 +35,8 @@ TEST_CASE("base 64 as RFC 4648 has it") {
 }
 
 TEST_CASE("a page needs nothing from elsewhere") {
-  const std::string html = page("a < b", card("Loss", "", draw({}), true) + picture(Image(2, 2), 64, "x"));
+  const std::string html =
+      page("a < b", card("Loss", "", chart_html({}), true) + picture(Image(2, 2), 64, "x"));
   CHECK(html.starts_with("<!DOCTYPE html>"));
   CHECK(has(html, "<title>a &lt; b</title>"));
   CHECK(has(html, "src=\"data:image/png;base64,iVBORw0KGgo"));
@@ -55,22 +56,22 @@ TEST_CASE("ticks are round and enclose the values") {
 }
 
 TEST_CASE("numbers as people read them") {
-  CHECK(number_text(0.13226717, Numbers::plain) == "0.1323");
-  CHECK(number_text(0.9855, Numbers::percent) == "98.55 %");
-  CHECK(number_text(1560, Numbers::integer) == "1 560");
-  CHECK(number_text(-1234567.2, Numbers::plain) == "-1 234 567");
-  CHECK(number_text(1e-6, Numbers::plain) == "1e-06");
-  CHECK(number_text(std::nan(""), Numbers::percent) == "-");
+  CHECK(number_text(0.13226717, NumberStyle::plain) == "0.1323");
+  CHECK(number_text(0.9855, NumberStyle::percent) == "98.55 %");
+  CHECK(number_text(1560, NumberStyle::integer) == "1 560");
+  CHECK(number_text(-1234567.2, NumberStyle::plain) == "-1 234 567");
+  CHECK(number_text(1e-6, NumberStyle::plain) == "1e-06");
+  CHECK(number_text(std::nan(""), NumberStyle::percent) == "-");
 }
 
 TEST_CASE("a chart draws every finite point of its series") {
   const double gap = std::nan("");
   const Chart chart{
-      .x = {"epoch", Numbers::integer},
+      .x = {"epoch", NumberStyle::integer},
       .y = {"loss"},
       .series = {{"train", {1, 2, 3}, {2, 1.5, 1.25}}, {"validation", {1, 2, 3}, {2.5, gap, 2}}},
       .mark = Mark{2, "best <2>"}};
-  const std::string html = draw(chart);
+  const std::string html = chart_html(chart);
   size_t dots = 0;
   for (size_t at = 0; (at = html.find("<circle", at)) != std::string::npos; ++at) ++dots;
   CHECK(dots == 5);
@@ -82,7 +83,8 @@ TEST_CASE("a chart draws every finite point of its series") {
 
 TEST_CASE("a chart of one point, of equal values, of none") {
   const auto chart = [](std::vector<double> x, std::vector<double> y, bool logarithmic) {
-    return draw({.x = {"step"}, .y = {"lr", Numbers::plain, logarithmic}, .series = {{"lr", x, y}}});
+    return chart_html(
+        {.x = {"step"}, .y = {"lr", NumberStyle::plain, logarithmic}, .series = {{"lr", x, y}}});
   };
   for (const bool logarithmic : {false, true}) {
     for (const double value : {0.0, 1.0, -2.0, 3e-7}) {

@@ -64,10 +64,10 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   };
   const std::string good = R"({"model": {"arch": "vit"}})";
   refused(good, "epoch,loss\n1,2\n2\n", "line 3 has 1 fields, the first 2");
-  refused(good, "epoch,loss\n1,two\n", "line 2: 'two' is no number");
+  refused(good, "epoch,loss\n1,two\n", "line 2: 'two' is not a number");
   refused(good, std::string("epoch\n1\0002\n", 10), "line 2: '1");
-  refused("[]", "", "describes no run");
-  refused(R"({"model": 3})", "", "describes no run");
+  refused("[]", "", "does not describe a run");
+  refused(R"({"model": 3})", "", "does not describe a run");
   refused("{", "", "config.json");
   const TemporaryFolder empty;
   CHECK_THROWS_WITH_AS(read_run(empty.path()), doctest::Contains("a run folder has a config.json"), Error);

@@ -62,7 +62,7 @@ constexpr Column profile_columns[] = {
 
 // The time of a step by operation, with the optimizer's as a row of its own. GFLOP/s: of an operation that
 // multiplies matrices, counted as the step's.
-Json table_of(const Profile& profile) {
+Json profile_rows(const Profile& profile) {
   const auto steps = static_cast<double>(profile.steps());
   const double all = profile.forward() + profile.backward() + profile.rest();
   Json rows = Json::array();
@@ -104,7 +104,7 @@ Json describe(const Options& options, const std::string& model, const Json& conf
            {"gemm_peak_gflops", measured.gemm_peak_gflops},
            {"share_of_peak", gflops / measured.gemm_peak_gflops},
            {"peak_memory_bytes", peak_memory_bytes(options.device)}};
-  if (options.profile) row["operations"] = table_of(profile);
+  if (options.profile) row["operations"] = profile_rows(profile);
   return row;
 }
 

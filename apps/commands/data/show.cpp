@@ -31,7 +31,7 @@ struct Options {
 TrainConfig config_of(const Options& options) {
   const bool from_recipe = !options.recipe.empty();
   Json document = from_recipe ? read_recipe(options.recipe) : Json::object();
-  check(document.is_object(), "recipe ", options.recipe, ": is no object");
+  check(document.is_object(), "recipe ", options.recipe, ": is not a JSON object");
   set_key(document, "data.name", options.source.name, "data show");
   set_key(document, "data.dir", options.source.folder, "data show");
   if (options.image_size > 0) set_key(document, "data.image_size", options.image_size, "--image-size");

@@ -1,4 +1,4 @@
-#include "apps/reporting/draw.h"
+#include "apps/reporting/sample_grid.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,14 +11,14 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t most_rows = 10;  // where no classes are named
-constexpr int64_t at_once = 32;    // images that are drawn together
+constexpr int64_t most_rows = 10;  // of default_classes
+constexpr int64_t at_once = 32;    // images in one batch
 constexpr int64_t margin = 2;      // white pixels around each image
 
-// Images on white, `columns` a row.
-class Contact {
+// Lays images out on white, `columns` a row.
+class ImageGrid {
  public:
-  Contact(int64_t rows, int64_t columns, int64_t size, const std::string& path)
+  ImageGrid(int64_t rows, int64_t columns, int64_t size, const std::string& path)
       : columns_(columns), size_(size) {
     const int64_t height = margin + rows * (size + margin), width = margin + columns * (size + margin);
     check_dimensions(height, width, path);
@@ -48,7 +48,7 @@ class Contact {
 
 }  // namespace
 
-SampleOptions usual_sampling(const Model& model, int64_t steps) {
+SampleOptions default_sampling(const Model& model, int64_t steps) {
   const int64_t all = model.config.value("steps", int64_t{1000});
   return {.sampler = DiffusionSampler::ddim,
           .steps = std::min(steps, all),
@@ -56,25 +56,25 @@ SampleOptions usual_sampling(const Model& model, int64_t steps) {
           .clip = true};
 }
 
-std::vector<int64_t> usual_classes(const std::vector<std::string>& names) {
+std::vector<int64_t> default_classes(const std::vector<std::string>& names) {
   std::vector<int64_t> classes;
   for (int64_t k = 0; k < std::min(most_rows, std::ssize(names)); ++k) classes.push_back(k);
   return classes;
 }
 
-Image draw_usual(const Checkpoint& checkpoint, const SampleGrid& grid, int64_t steps, Device device,
-                 const std::string& where) {
-  return draw_grid(checkpoint, grid, usual_sampling(checkpoint.model, steps), device, where);
+Image draw_default_grid(const Checkpoint& checkpoint, const SampleGrid& grid, int64_t steps, Device device,
+                        const std::string& where) {
+  return draw_sample_grid(checkpoint, grid, default_sampling(checkpoint.model, steps), device, where);
 }
 
-Image draw_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how, Device device,
-                const std::string& where) {
+Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how,
+                       Device device, const std::string& where) {
   check(checkpoint.model.sample != nullptr, where, ": ", checkpoint.path.string(),
-        " is no diffusion model, it draws nothing; train one with --model dit-xt");
+        " is not a diffusion model, so it cannot draw; train one with --model dit-xt");
   check(checkpoint.model.in_channels() == 3, where, ": ", checkpoint.path.string(), " draws ",
         checkpoint.model.in_channels(), " channels; a picture has 3");
   const int64_t size = checkpoint.data.image_size, images = std::ssize(grid.classes) * grid.count;
-  Contact contact(std::ssize(grid.classes), grid.count, size, where);
+  ImageGrid sheet(std::ssize(grid.classes), grid.count, size, where);
   for (int64_t first = 0; first < images; first += at_once) {
     std::vector<int64_t> labels;
     for (int64_t i = first; i < std::min(images, first + at_once); ++i)
@@ -84,9 +84,9 @@ Image draw_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const Samp
     const Tensor drawn =
         checkpoint.model.sample(Tensor::from(labels, {count}).to(device), how, pass).to(Device::cpu);
     for (int64_t i = 0; i < count; ++i)
-      contact.put(first + i, drawn.data<float>() + i * 3 * size * size, checkpoint.data.normalisation);
+      sheet.put(first + i, drawn.data<float>() + i * 3 * size * size, checkpoint.data.normalisation);
   }
-  return contact.take();
+  return sheet.take();
 }
 
 }  // namespace tessera

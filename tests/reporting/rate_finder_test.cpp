@@ -1,4 +1,4 @@
-#include "apps/reporting/rate_curve.h"
+#include "apps/reporting/rate_finder.h"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ RateCurve curve_of(int64_t count, double (*loss)(double log_rate)) {
     curve.rates.push_back(std::pow(10, log_rate));
     curve.losses.push_back(loss(log_rate));
   }
-  read_curve(curve);
+  analyse_curve(curve);
   return curve;
 }
 

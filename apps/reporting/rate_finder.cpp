@@ -1,4 +1,4 @@
-#include "apps/reporting/rate_curve.h"
+#include "apps/reporting/rate_finder.h"
 
 #include <fmt/core.h>
 
@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double smoothing = 0.8;        // of the curve that is read
-constexpr double diverged_at = 4;        // times the best running mean
-constexpr int64_t rows_for_people = 20;  // of a longer table
+constexpr double smoothing = 0.8;        // decay of the weights in smooth(), and of the running mean
+constexpr double diverged_at = 4;        // times the lowest running mean of the loss
+constexpr int64_t rows_for_people = 20;  // a longer table is thinned out to about so many
 
-std::string as_rate_of_learning(const Json& value) { return fmt::format("{:.2e}", value.get<double>()); }
+std::string as_learning_rate(const Json& value) { return fmt::format("{:.2e}", value.get<double>()); }
 std::string as_loss(const Json& value) {
   return value.is_null() ? "-" : fmt::format("{:.4f}", value.get<double>());
 }
 
-constexpr Column columns[] = {{"lr", "lr", as_rate_of_learning},
+constexpr Column columns[] = {{"lr", "lr", as_learning_rate},
                               {"loss", "loss", as_loss},
                               {"smoothed", "smoothed", as_loss},
                               {"note", "note"}};
@@ -44,7 +44,7 @@ Json rows_of(const RateCurve& curve) {
   return rows;
 }
 
-// Some of the rows, evenly, and those with a note.
+// Keeps about rows_for_people rows, evenly spaced, and those with a note.
 Json shortened(const Json& rows) {
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t every = (count + rows_for_people - 1) / rows_for_people;
@@ -64,12 +64,12 @@ std::string drawing_of(const RateCurve& curve, const std::string& suggestion) {
                   {.name = "smoothed", .x = curve.rates, .y = curve.smoothed}};
   if (curve.steepest >= 0)
     chart.mark = Mark{curve.rates[static_cast<size_t>(curve.steepest)], "falls fastest"};
-  return page("Learning rates", card("Loss while the learning rate grows", suggestion, draw(chart), true));
+  return page("Learning rates", card("Loss as the learning rate grows", suggestion, chart_html(chart), true));
 }
 
 std::string suggestion_of(const RateCurve& curve) {
   if (curve.steepest < 0)
-    return "The loss never fell; there is nothing to suggest. Are the labels right, is the batch too small?";
+    return "The loss never fell, so there is no suggestion. Are the labels right? Is the batch too small?";
   return fmt::format(
       "Suggestion: --lr {:.1e}, where the loss falls fastest; it is lowest at {:.1e}{}.",
       curve.rates[static_cast<size_t>(curve.steepest)], curve.rates[static_cast<size_t>(curve.lowest)],
@@ -92,7 +92,7 @@ std::vector<double> smooth(const std::vector<double>& values, double decay) {
   return smoothed;
 }
 
-void read_curve(RateCurve& curve) {
+void analyse_curve(RateCurve& curve) {
   curve.smoothed = smooth(curve.losses, smoothing);
   const std::vector<double>& y = curve.smoothed;
   if (y.size() < 3) return;
@@ -122,7 +122,7 @@ RateCurve sweep_rates(Trainer& trainer, const RateSweep& sweep) {
     curve.losses.push_back(loss);
     curve.diverged = mean > diverged_at * best;
   }
-  read_curve(curve);
+  analyse_curve(curve);
   return curve;
 }
 

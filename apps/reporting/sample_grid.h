@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "apps/training/checkpoint.h"
+#include "data/formats/image.h"
+
+namespace tessera {
+
+struct SampleOptions;  // models/diffusion.h
+
+// A grid of images: one row for each class, `count` images a row, drawn from `seed`.
+struct SampleGrid {
+  std::vector<int64_t> classes;
+  int64_t count = 8;
+  uint64_t seed = 0;
+};
+
+// Draws the grid with a diffusion model, on white; the same bits whatever the thread count. Fails for a
+// checkpoint of another kind of model, and for a picture past the limits of image.h; messages begin with
+// `where`.
+Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how,
+                       Device device, const std::string& where);
+
+// The default sampling: DDIM in `steps` steps, or in all steps of the model's chain if it has fewer, with
+// guidance 1.5 for a model that was trained without labels too (label dropout), otherwise 1.
+SampleOptions default_sampling(const Model& model, int64_t steps);
+// Draws the grid with the default sampling.
+Image draw_default_grid(const Checkpoint& checkpoint, const SampleGrid& grid, int64_t steps, Device device,
+                        const std::string& where);
+
+// The classes that are drawn by default: the first ten.
+std::vector<int64_t> default_classes(const std::vector<std::string>& names);
+
+}  // namespace tessera
