@@ -59,12 +59,12 @@ CaiT::Talk::Talk(const Scope& scope, int64_t heads)
 Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
                               MaskFill diagonal) const {
   const int64_t heads = proj_l.dim(0);
-  Tensor s = matmul(heads_apart(q, heads), heads_apart(k, heads), false, true);  // [B, H, N, M]
-  s = through_terms(s, heads, terms);
+  Tensor s = matmul(split_heads(q, heads), split_heads(k, heads), false, true);  // [B, H, N, M]
+  s = apply_terms(s, heads, terms);
   if (diagonal == MaskFill::zero) s = mask_diagonal(s, 0);
   s = mixed(proj_l, s);
   if (diagonal == MaskFill::infinity) s = mask_diagonal(s);
-  return heads_together(matmul(mixed(proj_w, softmax(s)), heads_apart(v, heads)));
+  return merge_heads(matmul(mixed(proj_w, softmax(s)), split_heads(v, heads)));
 }
 
 CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& o) {

@@ -35,8 +35,8 @@ template <class T> GemmPeak peaks() {
   const double flops = 2.0 * static_cast<double>(count * elements * size);
   const auto squares = [&](int64_t first, int64_t last) {
     for (int64_t at = first * elements; at < last * elements; at += elements)
-      gemm(false, false, size, size, size, T(1), a.data() + at, size, b.data() + at, size, T(0),
-           c.data() + at, size);
+      gemm<T>({size, size, size}, T(1), {a.data() + at, size}, {b.data() + at, size}, T(0), c.data() + at,
+              size);
   };
   const LinearSize tall{count * size, size, size};
   return {best_rate(flops, [&] { parallel_for(count, 1, squares); }), best_rate(flops, [&] {

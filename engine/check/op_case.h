@@ -9,17 +9,19 @@
 
 namespace tessera {
 
-// One way to use an op, on small inputs. The same case serves the gradient check, the check of f32 and bf16
-// against double, of the fast op against its plain twin, of one thread against many, and the timer.
+// One way to use an op, on small inputs. The same case serves the gradient check, the comparison of f32 and
+// bf16 with double, of the fast op with its plain twin, of one thread with many, of devices, and the timer.
 struct OpCase {
   using Function = std::function<Tensor(std::span<const Tensor> inputs)>;
 
   std::string op;              // the catalog's name
-  std::string variant;         // what is special here: "no bias", "broadcast"; may be empty
+  std::string variant;         // what this case tries: "no bias", "broadcast"; may be empty
   std::vector<Tensor> inputs;  // f64; each gets a gradient. Keep them away from kinks (relu at 0)
-  // The op on inputs of any floating type; labels and indices it captures itself.
+  // The op on inputs of any floating type and device. It captures labels and indices; see beside().
   Function function;
-  Function plain = nullptr;     // the same, composed from recorded ops; none for most ops
+  // The plain twin: the definition, composed from other recorded ops, with the same value and gradients.
+  // Every fused or vectorised op has one (tests/ops/cases_test.cpp lists the primitive ops that need none).
+  Function plain = nullptr;
   double tolerance = 1e-7;      // of the gradient against central differences, relative
   double f32_tolerance = 1e-5;  // of f32 against f64, relative to the tensor's largest value
   double bf16_tolerance = 0.03;
@@ -31,35 +33,30 @@ struct OpCase {
 
 using OpCases = std::vector<OpCase>;
 
-// A family a function, in engine/check/cases/<family>_cases.cpp.
-OpCases elementwise_cases();
-OpCases activation_cases();
-OpCases reduce_cases();
-OpCases shape_cases();
-OpCases matmul_cases();
-OpCases norm_cases();
-OpCases batch_norm_cases();
-OpCases conv_cases();
-OpCases take_cases();
-OpCases resample_cases();
-OpCases rotary_cases();
-OpCases softmax_cases();
-OpCases loss_cases();
-OpCases patch_cases();
-OpCases dropout_cases();
-OpCases attention_cases();
+// The families of ops. Each has its cases in engine/check/cases/<family>_cases.cpp, as <family>_cases(); a
+// new family is one more word here.
+#define TESSERA_CASE_FAMILIES(row)                                                                         \
+  row(elementwise) row(activations) row(reduce) row(shape) row(take) row(resample) row(rotary) row(matmul) \
+      row(norm) row(batch_norm) row(conv) row(softmax) row(loss) row(patches) row(dropout) row(attention)  \
+          row(decay)
 
-// All of them, in the catalog's order.
+#define TESSERA_DECLARE(family) OpCases family##_cases();
+TESSERA_CASE_FAMILIES(TESSERA_DECLARE)
+#undef TESSERA_DECLARE
+
+// The cases of every family.
 OpCases all_cases();
 
-// x where `like` lies, in its type if x is floating: for what a case captures.
+// A constant that a case captures, on the device of `like`, and converted to its type if it is floating.
 inline Tensor beside(const Tensor& x, const Tensor& like) {
   return (is_float(x.dtype()) ? x.to(like.dtype()) : x).to(like.device());
 }
 
 // Standard normal f64 values, the same for the same seed.
 Tensor random_tensor(const Shape& shape, uint64_t seed);
-// The same, each moved away from zero by `gap`: for functions with a kink there.
+// Gates as a log sigmoid leaves them: negative, none near 0.
+Tensor random_gates(const Shape& shape, uint64_t seed);
+// random_tensor() with each value moved away from zero by `gap`, for functions with a kink there.
 Tensor random_tensor_away_from_zero(const Shape& shape, uint64_t seed, double gap = 0.1);
 
 }  // namespace tessera

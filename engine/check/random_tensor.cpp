@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "engine/check/op_case.h"
 #include "engine/core/random.h"
 
@@ -17,6 +19,12 @@ Tensor random_tensor_away_from_zero(const Shape& shape, uint64_t seed, double ga
     value += value < 0 ? -gap : gap;
   }
   return tensor;
+}
+
+Tensor random_gates(const Shape& shape, uint64_t seed) {
+  Tensor gates = random_tensor_away_from_zero(shape, seed);
+  for (int64_t i = 0; i < gates.elements(); ++i) gates.data<double>()[i] = -std::abs(gates.data<double>()[i]);
+  return gates;
 }
 
 }  // namespace tessera

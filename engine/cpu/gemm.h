@@ -9,19 +9,36 @@
 
 namespace tessera {
 
-// C = alpha op(A) op(B) + beta C in the calling thread, row-major: op(A) [m, k], op(B) [k, n], C [m, n],
-// where op transposes if asked, and lda, ldb, ldc are the distances between rows in memory. T is float,
-// double or bf16; C may be a T or a Wide<T>. beta = 0 writes C without reading it.
+struct GemmSize {
+  int64_t m, n, k;
+};
+
+// A factor of a product where it lies, row-major: `stride` elements from one row to the next in memory; op()
+// transposes it where asked.
+template <class T> struct Factor {
+  const T* data;
+  int64_t stride;
+  bool transposed = false;
+
+  // op(this) from row i and column j on.
+  Factor from(int64_t i, int64_t j) const {
+    return {data + (transposed ? j * stride + i : i * stride + j), stride, transposed};
+  }
+};
+
+// C = alpha op(A) op(B) + beta C in the calling thread: op(A) [m, k], op(B) [k, n], C [m, n] with `ldc`
+// elements from row to row. T is float, double or bf16; C holds T or Wide<T>. beta = 0 writes C without
+// reading it. Fails for a size that BLAS's integers cannot hold.
 template <class T, class C>
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> alpha, const T* a, int64_t lda,
-          const T* b, int64_t ldb, Wide<T> beta, C* c, int64_t ldc);
+void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c, int64_t ldc);
 
-// The same on all threads, C always a T. The cut into tiles depends on the sizes alone, and so do the bits.
+// gemm() on all threads, for a C of type T. The sizes alone decide how it is cut into tiles, so the bits do
+// not depend on the thread count.
 template <class T>
-void parallel_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> alpha, const T* a,
-                   int64_t lda, const T* b, int64_t ldb, Wide<T> beta, T* c, int64_t ldc);
+void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, T* c,
+                   int64_t ldc);
 
-// OpenBLAS and the kernels that it has chosen, or OPENBLAS_CORETYPE for it: "OpenBLAS SkylakeX".
+// OpenBLAS and the kernels it chose for this processor (or OPENBLAS_CORETYPE named): "OpenBLAS SkylakeX".
 std::string blas_kernels();
 
 }  // namespace tessera

@@ -28,34 +28,36 @@ blasint blas_int(int64_t size) {
   return static_cast<blasint>(size);
 }
 
-void call_blas(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
-               int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
-  cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans, trans_b ? CblasTrans : CblasNoTrans,
-              blas_int(m), blas_int(n), blas_int(k), alpha, a, blas_int(lda), b, blas_int(ldb), beta, c,
-              blas_int(ldc));
+template <class T> auto op_of(const Factor<T>& factor) {
+  return factor.transposed ? CblasTrans : CblasNoTrans;
 }
 
-void call_blas(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
-               int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
-  cblas_dgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans, trans_b ? CblasTrans : CblasNoTrans,
-              blas_int(m), blas_int(n), blas_int(k), alpha, a, blas_int(lda), b, blas_int(ldb), beta, c,
-              blas_int(ldc));
+void call_blas(const GemmSize& s, float alpha, const Factor<float>& a, const Factor<float>& b, float beta,
+               float* c, int64_t ldc) {
+  cblas_sgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
+              blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
 }
 
-// A [rows, columns] block of bf16 as floats without gaps, in this thread's scratch memory `which`.
-const float* widened(int which, int64_t rows, int64_t columns, const bf16* from, int64_t stride) {
+void call_blas(const GemmSize& s, double alpha, const Factor<double>& a, const Factor<double>& b, double beta,
+               double* c, int64_t ldc) {
+  cblas_dgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
+              blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
+}
+
+// A factor op(A) [rows, columns] of bf16 as floats without gaps, in this thread's scratch memory `which`.
+Factor<float> widened(int which, int64_t rows, int64_t columns, const Factor<bf16>& from) {
   thread_local std::array<std::vector<float>, 2> scratch;
+  if (from.transposed) std::swap(rows, columns);
   std::vector<float>& to = scratch[static_cast<size_t>(which)];
   to.resize(std::max(to.size(), static_cast<size_t>(rows * columns)));
-  for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * stride, columns, to.data() + i * columns);
-  return to.data();
+  for (int64_t i = 0; i < rows; ++i)
+    std::copy_n(from.data + i * from.stride, columns, to.data() + i * columns);
+  return {to.data(), columns, from.transposed};
 }
 
-void multiply_bf16(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const bf16* a,
-                   int64_t lda, const bf16* b, int64_t ldb, float beta, float* c, int64_t ldc) {
-  const int64_t a_columns = trans_a ? m : k, b_columns = trans_b ? k : n;
-  call_blas(trans_a, trans_b, m, n, k, alpha, widened(0, trans_a ? k : m, a_columns, a, lda), a_columns,
-            widened(1, trans_b ? n : k, b_columns, b, ldb), b_columns, beta, c, ldc);
+void multiply_bf16(const GemmSize& s, float alpha, const Factor<bf16>& a, const Factor<bf16>& b, float beta,
+                   float* c, int64_t ldc) {
+  call_blas(s, alpha, widened(0, s.m, s.k, a), widened(1, s.k, s.n, b), beta, c, ldc);
 }
 
 // C *= beta, which is all that is left of a product of depth 0.
@@ -115,19 +117,19 @@ void add_parts(int64_t count, int64_t m, int64_t n, const Wide<T>* parts, Wide<T
 }  // namespace
 
 template <class T, class C>
-void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> alpha, const T* a, int64_t lda,
-          const T* b, int64_t ldb, Wide<T> beta, C* c, int64_t ldc) {
+void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c, int64_t ldc) {
+  const int64_t m = size.m, n = size.n;
   if (m == 0 || n == 0) return;
-  if (k == 0) return scale(m, n, Wide<C>(beta), c, ldc);
+  if (size.k == 0) return scale(m, n, Wide<C>(beta), c, ldc);
   prepare_blas();
   if constexpr (!std::is_same_v<T, bf16>) {
-    call_blas(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    call_blas(size, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<C, float>) {
-    multiply_bf16(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    multiply_bf16(size, alpha, a, b, beta, c, ldc);
   } else {
     thread_local std::vector<float> product;
     product.resize(std::max(product.size(), static_cast<size_t>(m * n)));
-    multiply_bf16(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, 0, product.data(), n);
+    multiply_bf16(size, alpha, a, b, 0, product.data(), n);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         const float value = product[static_cast<size_t>(i * n + j)];
@@ -137,35 +139,34 @@ void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> a
 }
 
 template <class T>
-void parallel_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, Wide<T> alpha, const T* a,
-                   int64_t lda, const T* b, int64_t ldb, Wide<T> beta, T* c, int64_t ldc) {
-  if (m == 0 || n == 0 || k == 0) return gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, T* c,
+                   int64_t ldc) {
+  const auto [m, n, k] = size;
+  if (m == 0 || n == 0 || k == 0) return gemm<T>(size, alpha, a, b, beta, c, ldc);
   const Tiling tile = tiling(m, n, k);
   const int64_t down = pieces(m, tile.rows), across = pieces(n, tile.columns), deep = pieces(k, tile.depth);
-  const auto for_tiles = [&](const auto& multiply) {
+  // multiply(part of the depth, row, column, size, factors) for every tile
+  const auto for_tiles = [&, m = m, n = n, k = k](const auto& multiply) {
     parallel_for(down * across * deep, 1, [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         const int64_t i = t / across % down * tile.rows, j = t % across * tile.columns;
         const int64_t part = t / (across * down), p = part * tile.depth;
-        const T* a_tile = a + (trans_a ? p * lda + i : i * lda + p);
-        const T* b_tile = b + (trans_b ? j * ldb + p : p * ldb + j);
-        multiply(part, i, j, std::min(tile.rows, m - i), std::min(tile.columns, n - j),
-                 std::min(tile.depth, k - p), a_tile, b_tile);
+        const GemmSize own{std::min(tile.rows, m - i), std::min(tile.columns, n - j),
+                           std::min(tile.depth, k - p)};
+        multiply(part, i, j, own, a.from(i, p), b.from(p, j));
       }
     });
   };
   if (deep == 1)
-    return for_tiles([&](int64_t, int64_t i, int64_t j, int64_t rows, int64_t columns, int64_t depth,
-                         const T* a_tile, const T* b_tile) {
-      gemm(trans_a, trans_b, rows, columns, depth, alpha, a_tile, lda, b_tile, ldb, beta, c + i * ldc + j,
-           ldc);
-    });
+    return for_tiles(
+        [&](int64_t, int64_t i, int64_t j, const GemmSize& own, Factor<T> a_tile, Factor<T> b_tile) {
+          gemm<T>(own, alpha, a_tile, b_tile, beta, c + i * ldc + j, ldc);
+        });
   const Storage memory(Device::cpu, static_cast<size_t>(deep * m * n) * sizeof(Wide<T>));
   Wide<T>* parts = static_cast<Wide<T>*>(memory.data());
-  for_tiles([&](int64_t part, int64_t i, int64_t j, int64_t rows, int64_t columns, int64_t depth,
-                const T* a_tile, const T* b_tile) {
-    gemm(trans_a, trans_b, rows, columns, depth, alpha, a_tile, lda, b_tile, ldb, Wide<T>(0),
-         parts + (part * m + i) * n + j, n);
+  for_tiles([&, m = m, n = n](int64_t part, int64_t i, int64_t j, const GemmSize& own, Factor<T> a_tile,
+                              Factor<T> b_tile) {
+    gemm<T>(own, alpha, a_tile, b_tile, Wide<T>(0), parts + (part * m + i) * n + j, n);
   });
   add_parts(deep, m, n, parts, beta, c, ldc);
 }
@@ -175,14 +176,10 @@ std::string blas_kernels() {
   return std::string("OpenBLAS ") + openblas_get_corename();
 }
 
-template void gemm(bool, bool, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t,
-                   float, float*, int64_t);
-template void gemm(bool, bool, int64_t, int64_t, int64_t, double, const double*, int64_t, const double*,
-                   int64_t, double, double*, int64_t);
-template void gemm(bool, bool, int64_t, int64_t, int64_t, float, const bf16*, int64_t, const bf16*, int64_t,
-                   float, bf16*, int64_t);
-template void gemm(bool, bool, int64_t, int64_t, int64_t, float, const bf16*, int64_t, const bf16*, int64_t,
-                   float, float*, int64_t);
+template void gemm(const GemmSize&, float, Factor<float>, Factor<float>, float, float*, int64_t);
+template void gemm(const GemmSize&, double, Factor<double>, Factor<double>, double, double*, int64_t);
+template void gemm(const GemmSize&, float, Factor<bf16>, Factor<bf16>, float, bf16*, int64_t);
+template void gemm(const GemmSize&, float, Factor<bf16>, Factor<bf16>, float, float*, int64_t);
 TESSERA_FOR_FLOATS(parallel_gemm)
 
 }  // namespace tessera

@@ -28,23 +28,24 @@ template <class W> struct Rows {
 
 namespace detail {
 
-// C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. Takes
-// single arguments because structs would pass through memory, where each call waits for the last one's C.
+// C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. A's
+// pointer and strides are single arguments because a struct of three passes through memory, where each call
+// would wait for the last one's C; structs of two pass in registers.
 template <class W, int R, int N>
-void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, const W* b, int64_t b_stride,
-                const W* start, int64_t start_row, W* c, int64_t c_row) {
+void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows<const W> b,
+                Rows<const W> start, Rows<W> c) {
   Vector<W> sum[R * N];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i) sum[i] = load_vector(start + i / N * start_row + i % N * lanes<W>);
+  for (int i = 0; i < R * N; ++i) sum[i] = load_vector(start.data + i / N * start.row + i % N * lanes<W>);
   for (int64_t k = 0; k < depth; ++k) {
     Vector<W> b_row[N];
 #pragma GCC unroll 32
-    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b + k * b_stride + n * lanes<W>);
+    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b.data + k * b.row + n * lanes<W>);
 #pragma GCC unroll 32
     for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
   }
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i) store_vector(c + i / N * c_row + i % N * lanes<W>, sum[i]);
+  for (int i = 0; i < R * N; ++i) store_vector(c.data + i / N * c.row + i % N * lanes<W>, sum[i]);
 }
 
 // n cut into as few pieces of at most `most` as there can be; or the largest of `most` near equal pieces.
@@ -58,8 +59,7 @@ inline constexpr int most_vectors = vector_registers == 32 ? 5 : 3;
 constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
 
 template <class W>
-using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, const W*, int64_t, const W*, int64_t, W*,
-                           int64_t);
+using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>, Rows<W>);
 
 template <class W, int N, int... r>
 constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequence<int, r...>) {
@@ -72,8 +72,7 @@ void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<
   static constexpr auto blocks = gemm_blocks<W, N>(std::make_integer_sequence<int, most_rows(N)>());
   for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
     const int64_t rows = pieces(m, left);
-    blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b.data, b.row, start.data,
-                                          start.row, c.data, c.row);
+    blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b, start, c);
     a.data += rows * a.row;
     start.data += rows * start.row;
     c.data += rows * c.row;

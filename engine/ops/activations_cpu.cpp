@@ -25,9 +25,9 @@ void ActivationKernels<Cpu>::forward(Activation f, int64_t n, const T* x, T* y) 
 
 template <>
 template <class T>
-void ActivationKernels<Cpu>::backward(Activation f, int64_t n, const T* x, const T* dy, T* dx, bool add) {
+void ActivationKernels<Cpu>::backward(Activation f, int64_t n, const T* x, const T* dy, Target<T> dx) {
   with_activation(f, [=]<class F>(F) {
-    parallel_write(n, dx, add, [=](int64_t i) { return Wide<T>(dy[i]) * F::slope(Wide<T>(x[i])); });
+    parallel_write(n, dx.data, dx.add, [=](int64_t i) { return Wide<T>(dy[i]) * F::slope(Wide<T>(x[i])); });
   });
 }
 

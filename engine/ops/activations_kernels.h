@@ -5,6 +5,7 @@
 #include "engine/core/dtype.h"
 #include "engine/cpu/fast_math.h"
 #include "engine/ops/activations.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
@@ -12,16 +13,16 @@ template <class Dev> struct ActivationKernels {
   // y[i] = f(x[i]) for n elements; y may be x.
   template <class T> static void forward(Activation f, int64_t n, const T* x, T* y);
 
-  // dx[i] = dy[i] f'(x[i]), written or added to.
-  template <class T> static void backward(Activation f, int64_t n, const T* x, const T* dy, T* dx, bool add);
+  // dx[i] = dy[i] f'(x[i]); dx may be x or dy.
+  template <class T> static void backward(Activation f, int64_t n, const T* x, const T* dy, Target<T> dx);
 };
 
-// The same on the CPU in the calling thread, for the epilogue of another kernel. In place is allowed: y may
-// be x, dx may be dy or x.
+// Both on the CPU in the calling thread, for the epilogue of another kernel. y may be x, dx may be dy or x.
 template <class T> void activate(Activation f, const T* x, T* y, int64_t n);
 template <class T> void activate_backward(Activation f, const T* x, const T* dy, T* dx, int64_t n);
 
-// --- the functions, each with its derivative; W is float or double ---
+// The rows of activation_table.h: each function and its derivative, for both devices. W is float, double or
+// what computes like them.
 
 struct Identity {
   template <class W> TESSERA_HD static W value(W x) { return x; }
@@ -84,26 +85,17 @@ struct Tanh {
   }
 };
 
-// Calls use(F{}) with the struct F of the activation: the choice is made once an array.
+// Calls use(F{}) with the struct F of the activation, so that the choice is made once an array.
 template <class Use> void with_activation(Activation activation, Use&& use) {
+#define TESSERA_USE(name, Struct, ...) \
+  case Activation::name:               \
+    return use(Struct{});
   switch (activation) {
     case Activation::none:
       return use(Identity{});
-    case Activation::relu:
-      return use(Relu{});
-    case Activation::gelu:
-      return use(Gelu{});
-    case Activation::gelu_tanh:
-      return use(GeluTanh{});
-    case Activation::silu:
-      return use(Silu{});
-    case Activation::sigmoid:
-      return use(Sigmoid{});
-    case Activation::log_sigmoid:
-      return use(LogSigmoid{});
-    case Activation::tanh:
-      return use(Tanh{});
+      TESSERA_ACTIVATIONS(TESSERA_USE)
   }
+#undef TESSERA_USE
 }
 
 }  // namespace tessera

@@ -4,13 +4,15 @@
 #include "engine/core/dispatch.h"
 #include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/catalog.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormOptions& options) {
   check(x.rank() > 0 && x.elements() > 0, "batch_norm: input ", x.shape(), " has no row to norm");
+  check_same_device("batch_norm", {x, weight, bias, running_mean, running_var});
   const int64_t width = x.dim(-1), rows = x.elements() / width;
   const auto expect = [&](const Tensor& p, DType dtype, const char* what) {
     check(p.shape() == Shape{width} && p.dtype() == dtype, "batch_norm: input ", x.dtype(), " ", x.shape(),
@@ -35,18 +37,18 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
     using Kernels = BatchNormKernels<Dev>;
     Wide<T>*m = mean.data<Wide<T>>(), *v = variance.data<Wide<T>>();
     if (options.training)
-      Kernels::template statistics<T>(rows, width, x.data<T>(), options.momentum, m, v,
+      Kernels::template statistics<T>({rows, width}, x.data<T>(), options.momentum, m, v,
                                       running_mean.data<Wide<T>>(), running_var.data<Wide<T>>());
-    Kernels::template forward<T>(rows, width, x.data<T>(), weight.data<T>(), bias.data<T>(), m, v,
-                                 options.eps, y.data<T>());
+    Kernels::template forward<T>({rows, width}, x.data<T>(), weight.data<T>(), bias.data<T>(),
+                                 {m, v, options.eps, options.training}, y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
+    const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch(x, "batch_norm", [&]<class Dev, class T>() {
       BatchNormKernels<Dev>::template backward<T>(
-          rows, width, options.training, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
-          mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, dx.add(), dx.data<T>(), dweight.add(),
-          dweight.data<T>(), dbias.add(), dbias.data<T>());
+          {rows, width}, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
+          {mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, options.training},
+          LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
   return record("batch_norm", y, {x, weight, bias}, backward, 2 * x.elements());

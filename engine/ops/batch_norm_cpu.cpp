@@ -10,8 +10,8 @@ namespace tessera {
 
 namespace {
 
-// Sums over rows of `count` numbers a column: chunk(begin, end, sums) adds rows to sums [count, width],
-// zeroed before. At most 64 chunks of at least 64 rows, added in order.
+// `count` sums over the rows for each column: chunk(begin, end, sums) adds those rows to sums [count, width],
+// which start at zero. At most 64 chunks of at least 64 rows, added in order.
 template <class W, class Chunk>
 std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chunk) {
   const int64_t grain = chunk_length(std::max<int64_t>(64, (rows + 63) / 64), width),
@@ -31,10 +31,10 @@ std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chu
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, double momentum,
-                                       Wide<T>* mean, Wide<T>* variance, Wide<T>* running_mean,
-                                       Wide<T>* running_var) {
+void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean,
+                                       Wide<T>* variance, Wide<T>* running_mean, Wide<T>* running_var) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
   const auto sums = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t j = 0; j < width; ++j) sum[j] += W(x[i * width + j]);
@@ -57,13 +57,15 @@ void BatchNormKernels<Cpu>::statistics(int64_t rows, int64_t width, const T* x, 
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                    const Wide<T>* mean, const Wide<T>* variance, double eps, T* y) {
+void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
+                                    const ColumnStatistics<Wide<T>>& by, T* y) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
   std::vector<W> factors(static_cast<size_t>(2 * width));  // y = a x + b
   W *a = factors.data(), *b = a + width;
   for (int64_t j = 0; j < width; ++j) {
-    a[j] = W(weight[j]) / std::sqrt(variance[j] + W(eps));
+    a[j] = W(weight[j]) / std::sqrt(variance[j] + eps);
     b[j] = W(bias[j]) - mean[j] * a[j];
   }
   parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
@@ -75,14 +77,16 @@ void BatchNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, con
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x,
-                                     const T* weight, const Wide<T>* mean, const Wide<T>* variance,
-                                     double eps, bool add_dx, T* dx, bool add_dweight, T* dweight,
-                                     bool add_dbias, T* dbias) {
+void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
+                                     const ColumnStatistics<Wide<T>>& by,
+                                     const LayerGradients<T>& gradients) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
+  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   std::vector<W> inverse(static_cast<size_t>(width));
   W* const rstd = inverse.data();
-  for (int64_t j = 0; j < width; ++j) rstd[j] = 1 / std::sqrt(variance[j] + W(eps));
+  for (int64_t j = 0; j < width; ++j) rstd[j] = 1 / std::sqrt(variance[j] + eps);
   const auto sums = column_sums<W>(rows, width, 2, [=](int64_t begin, int64_t end, W* dh) {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t j = 0; j < width; ++j) {
@@ -93,8 +97,8 @@ void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, co
   });
   const W *dy_h = sums.data(), *dy_sum = dy_h + width;  // = dweight, dbias
   if (dx) {
-    // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
-    const W share = batch ? W(1) / W(rows) : W(0);
+    // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the statistics are the batch's
+    const W share = by.of_batch ? W(1) / W(rows) : W(0);
     parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
 #pragma omp simd
@@ -102,13 +106,13 @@ void BatchNormKernels<Cpu>::backward(int64_t rows, int64_t width, bool batch, co
           const int64_t at = i * width + j;
           const W h = (W(x[at]) - mean[j]) * rstd[j];
           const W d = rstd[j] * W(weight[j]) * (W(dy[at]) - share * (dy_sum[j] + h * dy_h[j]));
-          dx[at] = T(add_dx ? W(dx[at]) + d : d);
+          dx.data[at] = T(dx.add ? W(dx.data[at]) + d : d);
         }
     });
   }
   for (int64_t j = 0; j < width; ++j) {
-    if (dweight) dweight[j] = T(add_dweight ? W(dweight[j]) + dy_h[j] : dy_h[j]);
-    if (dbias) dbias[j] = T(add_dbias ? W(dbias[j]) + dy_sum[j] : dy_sum[j]);
+    if (dweight) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + dy_h[j] : dy_h[j]);
+    if (dbias) dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + dy_sum[j] : dy_sum[j]);
   }
 }
 

@@ -5,11 +5,11 @@
 
 namespace tessera {
 
-// Sums over the rows of each column, in one reading: a block a part of the rows, then the parts together. A
-// Sum is a struct of plain numbers, all zeros at first, that can join() another.
+// Sums over the rows of each column in one pass over memory: each block sums a part of the rows, then the
+// parts are joined. A Sum is a struct of plain numbers, all zeros at first, that can join() another.
 namespace {
 
-constexpr int joiners = 16;  // threads that share the parts of a column
+constexpr int joiners = 16;  // threads that join the parts of one column
 
 // The sums of the threads of a block with one threadIdx.x, in an order that the block's shape fixes; thread
 // (x, 0) has the result. blockDim.y is a power of two.
@@ -28,7 +28,8 @@ template <class Sum> __device__ inline Sum join_rows(Sum own, Sum* tile) {
   return own;
 }
 
-// parts [gridDim.y, width]: of the rows of part y. add(place of (row, column), column, sums of V columns).
+// parts [gridDim.y, width]: row y holds the sums over the rows of part y. add(offset of (row, column),
+// column, sums of V columns) adds V numbers of a row.
 template <int V, class Sum, class Add>
 __global__ void __launch_bounds__(block_threads)
     sum_part(int64_t rows, int64_t width, int64_t rows_a_part, Add add, Sum* parts) {
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// finish(column, its sum), of `count` parts. Block (warp, joiners).
+// Calls finish(column, its sum) with the sum of `count` parts. Block (warp, joiners).
 template <class Sum, class Finish>
 __global__ void __launch_bounds__(warp* joiners)
     join_parts(int64_t width, int64_t count, const Sum* parts, Finish finish) {
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(warp* joiners)
   }
 }
 
-// finish(column, its sum over all rows). V columns a thread; the cut depends on the sizes alone.
+// Calls finish(column, its sum over all rows). V columns a thread; the cut depends on the sizes alone.
 template <int V, class Sum, class Add, class Finish>
 void sum_columns(int64_t rows, int64_t width, const Add& add, const Finish& finish) {
   constexpr int64_t least_rows = 64, most_blocks = 1024;
@@ -86,7 +87,7 @@ void sum_columns(int64_t rows, int64_t width, const Add& add, const Finish& fini
          parts, static_cast<const Sum*>(sums.data()), finish);
 }
 
-// Columns that a thread takes at once: 8 bytes.
+// Columns that a thread reads at once: 8 bytes.
 template <class T> inline constexpr int columns_of = 8 / static_cast<int>(sizeof(T));
 
 template <class T, int V> struct AddNumbers {
@@ -129,10 +130,10 @@ template <class T, int V> struct AddGradients {
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::statistics(int64_t rows, int64_t width, const T* x, double momentum,
-                                        Wide<T>* mean, Wide<T>* variance, Wide<T>* running_mean,
-                                        Wide<T>* running_var) {
+void BatchNormKernels<Cuda>::statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean,
+                                        Wide<T>* variance, Wide<T>* running_mean, Wide<T>* running_var) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
   using Sum = ColumnMoments<W>;
   const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1), n = W(rows);
   const auto finish = [=] __device__(int64_t j, const Sum& sum) {
@@ -150,14 +151,16 @@ void BatchNormKernels<Cuda>::statistics(int64_t rows, int64_t width, const T* x,
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                     const Wide<T>* mean, const Wide<T>* variance, double eps, T* y) {
+void BatchNormKernels<Cuda>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
+                                     const ColumnStatistics<Wide<T>>& by, T* y) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
   map(
       rows * width, y, false,
-      [=, e = W(eps)] __device__(int64_t i, W value) {
+      [=] __device__(int64_t i, W value) {
         const int64_t j = split_off(i, width);
-        const W a = W(weight[j]) / std::sqrt(variance[j] + e);
+        const W a = W(weight[j]) / std::sqrt(variance[j] + eps);
         return a * value + (W(bias[j]) - mean[j] * a);
       },
       x);
@@ -165,32 +168,34 @@ void BatchNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, co
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x,
-                                      const T* weight, const Wide<T>* mean, const Wide<T>* variance,
-                                      double eps, bool add_dx, T* dx, bool add_dweight, T* dweight,
-                                      bool add_dbias, T* dbias) {
+void BatchNormKernels<Cuda>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
+                                      const ColumnStatistics<Wide<T>>& by,
+                                      const LayerGradients<T>& gradients) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
+  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   using Sum = GradientSums<W>;
   const Scratch<Sum> scratch(width);
   Sum* const sums = scratch.data();
   const auto finish = [=] __device__(int64_t j, const Sum& sum) {
     sums[j] = sum;
-    if (dweight) dweight[j] = T(add_dweight ? W(dweight[j]) + sum.dy_h : sum.dy_h);
-    if (dbias) dbias[j] = T(add_dbias ? W(dbias[j]) + sum.dy : sum.dy);
+    if (dweight.data) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + sum.dy_h : sum.dy_h);
+    if (dbias.data) dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + sum.dy : sum.dy);
   };
   constexpr int v = columns_of<T>;
   if (width % v == 0 && aligned(x, v) && aligned(dy, v))
-    sum_columns<v, Sum>(rows, width, AddGradients<T, v>{dy, x, mean, variance, W(eps)}, finish);
+    sum_columns<v, Sum>(rows, width, AddGradients<T, v>{dy, x, mean, variance, eps}, finish);
   else
-    sum_columns<1, Sum>(rows, width, AddGradients<T, 1>{dy, x, mean, variance, W(eps)}, finish);
+    sum_columns<1, Sum>(rows, width, AddGradients<T, 1>{dy, x, mean, variance, eps}, finish);
   if (!dx) return;
-  // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the batch made the statistics
-  const W share = batch ? W(1) / W(rows) : W(0);
+  // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the statistics are the batch's
+  const W share = by.of_batch ? W(1) / W(rows) : W(0);
   map(
-      rows * width, dx, add_dx,
-      [=, e = W(eps)] __device__(int64_t i, W d, W value) {
+      rows * width, dx.data, dx.add,
+      [=] __device__(int64_t i, W d, W value) {
         const int64_t j = split_off(i, width);
-        const W rstd = 1 / std::sqrt(variance[j] + e), h = (value - mean[j]) * rstd;
+        const W rstd = 1 / std::sqrt(variance[j] + eps), h = (value - mean[j]) * rstd;
         return rstd * W(weight[j]) * (d - share * (sums[j].dy + h * sums[j].dy_h));
       },
       dy, x);

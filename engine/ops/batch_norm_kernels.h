@@ -3,35 +3,41 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
+// What a column is normed by. [width] each
+template <class W> struct ColumnStatistics {
+  const W *mean, *variance;
+  double eps;
+  bool of_batch;  // they were computed from x, so dx goes through them; otherwise they are constants
+};
+
+// x [rows, width]; the other arrays [width].
 template <class Dev> struct BatchNormKernels {
-  // The mean and biased variance of each column of x [rows, width]; and
-  // running += momentum (batch's - running), the variance made unbiased.
+  // The mean and biased variance of each column; and running += momentum (batch's - running), with the
+  // unbiased variance.
   template <class T>
-  static void statistics(int64_t rows, int64_t width, const T* x, double momentum, Wide<T>* mean,
-                         Wide<T>* variance, Wide<T>* running_mean, Wide<T>* running_var);
+  static void statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean, Wide<T>* variance,
+                         Wide<T>* running_mean, Wide<T>* running_var);
 
   // y = (x - mean) / sqrt(variance + eps) * weight + bias.
   template <class T>
-  static void forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                      const Wide<T>* mean, const Wide<T>* variance, double eps, T* y);
+  static void forward(RowsSize size, const T* x, const T* weight, const T* bias,
+                      const ColumnStatistics<Wide<T>>& by, T* y);
 
-  // `batch`: mean and variance depend on x. Gradients are written, or added where the flag before them says
-  // so; null where not wanted.
   template <class T>
-  static void backward(int64_t rows, int64_t width, bool batch, const T* dy, const T* x, const T* weight,
-                       const Wide<T>* mean, const Wide<T>* variance, double eps, bool add_dx, T* dx,
-                       bool add_dweight, T* dweight, bool add_dbias, T* dbias);
+  static void backward(RowsSize size, const T* dy, const T* x, const T* weight,
+                       const ColumnStatistics<Wide<T>>& by, const LayerGradients<T>& gradients);
 };
 
-// Of a column's numbers seen so far: how many, their mean, and the sum of the squares about it; without the
-// cancellation of plain sums. All zeros before the first.
+// The count, mean and sum of squared differences from the mean of the numbers of a column seen so far,
+// without the cancellation of plain sums. All zeros at first.
 template <class W> struct ColumnMoments {
   W count, mean, squares;
 
-  // One more number (Welford, 1962); share = 1 / (count + 1).
+  // Adds one number (Welford, 1962); share = 1 / (count + 1).
   TESSERA_HD void add(W x, W share) {
     const W off = x - mean;
     count += 1;
@@ -39,7 +45,7 @@ template <class W> struct ColumnMoments {
     squares += off * (x - mean);
   }
 
-  // Those of other rows (Chan, Golub and LeVeque, 1979).
+  // Adds the numbers of other rows (Chan, Golub and LeVeque, 1979).
   TESSERA_HD void join(const ColumnMoments& other) {
     if (other.count == 0) return;
     const W share = other.count / (count + other.count), off = other.mean - mean;

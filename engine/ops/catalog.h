@@ -5,6 +5,7 @@
 // walks this list, the inspector prints it, and the tests demand an OpCase for each entry.
 
 #include "engine/autograd/op.h"
+#include "engine/ops/activation_table.h"
 
 namespace tessera {
 
@@ -22,15 +23,10 @@ inline constexpr Op catalog[] = {
     {"sqrt", "y = sqrt(x)", "dx = dy / (2 y)"},
     {"square", "y = x^2", "dx = 2 x * dy"},
     {"absolute", "y = |x|", "dx = sign(x) * dy"},
-    // activations.h
-    {"relu", "y = max(x, 0)", "dx = dy where x > 0, else 0"},
-    {"gelu", "y = x Phi(x), Phi the normal distribution (erf)", "dx = dy * (Phi(x) + x phi(x))"},
-    {"gelu_tanh", "y = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3)",
-     "dx = dy * ((1 + tanh u)/2 + x/2 (1 - tanh^2 u) u')"},
-    {"silu", "y = x s(x), s = sigmoid", "dx = dy * (s(x) + y (1 - s(x)))"},
-    {"sigmoid", "y = 1 / (1 + exp(-x))", "dx = dy * y (1 - y)"},
-    {"log_sigmoid", "y = -log(1 + exp(-x))", "dx = dy * sigmoid(-x)"},
-    {"tanh", "y = tanh(x)", "dx = dy * (1 - y^2)"},
+// activations.h, from activation_table.h
+#define TESSERA_ROW(name, Struct, forward, backward) {#name, forward, backward},
+    TESSERA_ACTIVATIONS(TESSERA_ROW)
+#undef TESSERA_ROW
     // reduce.h
     {"sum", "y = sum of x over the axes", "dx = dy, stretched over the axes"},
     {"mean", "y = sum of x over the axes / count", "dx = dy / count, stretched over the axes"},

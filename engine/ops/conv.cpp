@@ -4,8 +4,9 @@
 #include "engine/core/scratch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/conv_kernels.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/linear.h"
-#include "engine/ops/write.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
@@ -33,6 +34,7 @@ ConvSize sized(const char* op, const Tensor& x, int64_t kernel_h, int64_t kernel
 
 void check_weights(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                    int64_t inputs) {
+  check_same_device(op, {x, weight, bias});
   check(weight.rank() == 4 && weight.dim(1) == inputs && weight.dtype() == x.dtype(), op, ": input ",
         x.dtype(), " ", x.shape(), " takes a weight ", x.dtype(), " [O, ", inputs, ", kh, kw], not ",
         weight.dtype(), " ", weight.shape());
@@ -52,11 +54,11 @@ Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& 
                                       bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
+    const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
-      Kernels<Dev>::template backward<T>(size, g.dy().data<T>(), x.data<T>(), weight.data<T>(), dx.add(),
-                                         dx.data<T>(), dweight.add(), dweight.data<T>(), dbias.add(),
-                                         dbias.data<T>());
+      Kernels<Dev>::template backward<T>(
+          size, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
+          LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
   return record(op, y, {x, weight, bias}, backward, macs);
@@ -94,9 +96,9 @@ Tensor unfold(const Tensor& x, int64_t kernel, const ConvOptions& options) {
     UnfoldKernels<Dev>::template forward<T>(size, x.data<T>(), y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "unfold", [&]<class Dev, class T>() {
-      UnfoldKernels<Dev>::template backward<T>(size, g.dy().data<T>(), dx.add(), dx.data<T>());
+      UnfoldKernels<Dev>::template backward<T>(size, g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("unfold", y, {x}, backward);

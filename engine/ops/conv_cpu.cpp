@@ -104,12 +104,12 @@ void sums_of_image(const ConvSize& s, const Wide<T>* dy, const T* image, Wide<T>
 
 // out[i] (+)= the parts' sums in order, n of them, `stride` apart; at(i) is where the parts hold out[i].
 template <class T, class At>
-void total(int64_t n, int64_t parts, int64_t stride, const Wide<T>* part, At at, bool add, T* out) {
+void total(int64_t n, int64_t parts, int64_t stride, const Wide<T>* part, At at, const Target<T>& out) {
   if (!out) return;
   for (int64_t i = 0; i < n; ++i) {
-    Wide<T> sum = add ? Wide<T>(out[i]) : Wide<T>(0);
+    Wide<T> sum = out.add ? Wide<T>(out.data[i]) : Wide<T>(0);
     for (int64_t p = 0; p < parts; ++p) sum += part[p * stride + at(i)];
-    out[i] = T(sum);
+    out.data[i] = T(sum);
   }
 }
 
@@ -138,7 +138,7 @@ template <class T> class PackedWeight {
   Workspace<W> turned_, panels_;
 };
 
-template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
   const bool turns = turns_round(s);
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
   const PackedWeight<T> packed(turns ? s.window() * s.out : s.out, turns ? s.in : s.window() * s.in);
@@ -149,11 +149,11 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
   const ConvSize round = turns ? turned_round(s) : s;
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     const T* from = dy + b * outputs;
-    T* to = dx + b * pixels;
+    T* to = dx.data + b * pixels;
     if (turns)
-      convolve_image<T>(round, from, packed.panels(), nullptr, add, to);
+      convolve_image<T>(round, from, packed.panels(), nullptr, dx.add, to);
     else
-      scatter_to_image<T>(s, wide_copy<2>(from, outputs), packed.panels(), add, to);
+      scatter_to_image<T>(s, wide_copy<2>(from, outputs), packed.panels(), dx.add, to);
   });
 }
 
@@ -176,10 +176,11 @@ void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, c
 
 template <>
 template <class T>
-void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight, bool add_dx,
-                                T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
+void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
+                                const LayerGradients<T>& gradients) {
+  const auto& [dx, dweight, dbias] = gradients;
   using W = Wide<T>;
-  if (dx) input_gradient(s, dy, weight, add_dx, dx);
+  if (dx) input_gradient(s, dy, weight, dx);
   if (!dweight && !dbias) return;
   const int64_t length = row_length<W>(s), stride = s.out * length + s.out;
   const int64_t grain = chunk_length(std::max<int64_t>((s.images + 15) / 16, 1)),
@@ -197,9 +198,9 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
     const int64_t k = i % s.window(), c = i / s.window() % s.in, o = i / s.window() / s.in;
     return o * length + k * s.in + c;
   };
-  total(s.out * s.in * s.window(), chunks, stride, parts.data(), turned_place, add_dweight, dweight);
+  total(s.out * s.in * s.window(), chunks, stride, parts.data(), turned_place, dweight);
   total(
-      s.out, chunks, stride, parts.data() + s.out * length, [](int64_t i) { return i; }, add_dbias, dbias);
+      s.out, chunks, stride, parts.data() + s.out * length, [](int64_t i) { return i; }, dbias);
 }
 
 TESSERA_FOR_FLOATS(ConvKernels<Cpu>::forward)

@@ -28,11 +28,11 @@ template <class T> void windows(const ConvSize& s, bool last, int64_t images, co
 
 // dx = the sum over every window's entries of that pixel.
 template <class T>
-void windows_back(const ConvSize& s, bool last, int64_t images, const T* drows, bool add, T* dx) {
+void windows_back(const ConvSize& s, bool last, int64_t images, const T* drows, Target<T> dx) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, window = s.window();
-  map(images * s.height * s.width * in, dx, add, [=] __device__(int64_t at) {
+  map(images * s.height * s.width * in, dx.data, dx.add, [=] __device__(int64_t at) {
     const int64_t c = split_off(at, in), x = split_off(at, map_of.width), y = split_off(at, map_of.height);
     const T* image = drows + at * map_of.out_h * map_of.out_w * window * in;
     W sum = 0;
@@ -56,10 +56,10 @@ template <class T> void channels_last(const ConvSize& s, const T* weight, T* tur
 
 // dweight [out, in, window] = the sum of `count` parts [out, window, in] in their order.
 template <class T>
-void sum_channels_first(const ConvSize& s, int64_t count, const T* parts, bool add, T* dweight) {
+void sum_channels_first(const ConvSize& s, int64_t count, const T* parts, Target<T> dweight) {
   using W = Wide<T>;
   const int64_t in = s.in, window = s.window(), weights = s.out * in * window;
-  map(weights, dweight, add, [=] __device__(int64_t o) {
+  map(weights, dweight.data, dweight.add, [=] __device__(int64_t o) {
     const int64_t k = split_off(o, window), c = split_off(o, in);
     W sum = 0;
     for (int64_t part = 0; part < count; ++part) sum += W(parts[part * weights + (o * window + k) * in + c]);
@@ -80,7 +80,7 @@ template <class F> void each_chunk(const ConvSize& s, F f) {
   for (int64_t first = 0; first < s.images; first += step) f(first, std::min(step, s.images - first));
 }
 
-template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, Target<T> dx) {
   const int64_t length = s.window() * s.in, pixels = s.height * s.width * s.in;
   const Scratch<T> turned(s.out * length), rows(images_at_once(s) * s.positions() * length);
   channels_last(s, weight, turned.data());
@@ -88,11 +88,12 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
     multiply(
         {.m = count * s.positions(), .n = length, .k = s.out, .lda = s.out, .ldb = length, .ldc = length},
         dy + first * s.positions() * s.out, turned.data(), rows.data(), false);
-    windows_back(s, true, count, rows.data(), add, dx + first * pixels);
+    windows_back(s, true, count, static_cast<const T*>(rows.data()),
+                 Target<T>{dx.data + first * pixels, dx.add});
   });
 }
 
-template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
+template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, Target<T> dweight) {
   const int64_t length = s.window() * s.in, pixels = s.height * s.width * s.in, step = images_at_once(s);
   const int64_t chunks = (s.images + step - 1) / step;
   const Scratch<T> parts(chunks * s.out * length), rows(step * s.positions() * length);
@@ -108,7 +109,7 @@ template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T*
              dy + first * s.positions() * s.out, rows.data(), parts.data() + first / step * s.out * length,
              false);
   });
-  sum_channels_first(s, chunks, parts.data(), add, dweight);
+  sum_channels_first(s, chunks, static_cast<const T*>(parts.data()), dweight);
 }
 
 }  // namespace
@@ -135,11 +136,12 @@ void ConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T* weight, 
 
 template <>
 template <class T>
-void ConvKernels<Cuda>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight, bool add_dx,
-                                 T* dx, bool add_dweight, T* dweight, bool add_dbias, T* dbias) {
-  if (dx) input_gradient(s, dy, weight, add_dx, dx);
-  if (dweight) weight_gradient(s, dy, x, add_dweight, dweight);
-  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias, add_dbias);
+void ConvKernels<Cuda>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
+                                 const LayerGradients<T>& gradients) {
+  const auto& [dx, dweight, dbias] = gradients;
+  if (dx) input_gradient(s, dy, weight, dx);
+  if (dweight) weight_gradient(s, dy, x, dweight);
+  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias.data, dbias.add);
 }
 
 TESSERA_FOR_FLOATS(ConvKernels<Cuda>::forward)
@@ -151,8 +153,8 @@ template <> template <class T> void UnfoldKernels<Cuda>::forward(const ConvSize&
 
 template <>
 template <class T>
-void UnfoldKernels<Cuda>::backward(const ConvSize& s, const T* dy, bool add_dx, T* dx) {
-  windows_back(s, false, s.images, dy, add_dx, dx);
+void UnfoldKernels<Cuda>::backward(const ConvSize& s, const T* dy, Target<T> dx) {
+  windows_back(s, false, s.images, dy, dx);
 }
 
 TESSERA_FOR_FLOATS(UnfoldKernels<Cuda>::forward)

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
@@ -14,16 +15,15 @@ struct ConvSize {
   TESSERA_HD int64_t positions() const { return out_h * out_w; }  // windows an image
 };
 
-// In all of them: x [images, height, width, in], y [images, out_h, out_w, out]. Gradients are written, or
-// added where the flag before them says so; null where not wanted.
+// In all of them: x [images, height, width, in], y [images, out_h, out_w, out].
 
 template <class Dev> struct ConvKernels {
   // weight [out, in, kernel_h, kernel_w].
   template <class T>
   static void forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y);
   template <class T>
-  static void backward(const ConvSize& size, const T* dy, const T* x, const T* weight, bool add_dx, T* dx,
-                       bool add_dweight, T* dweight, bool add_dbias, T* dbias);
+  static void backward(const ConvSize& size, const T* dy, const T* x, const T* weight,
+                       const LayerGradients<T>& gradients);
 };
 
 template <class Dev> struct DepthwiseConvKernels {
@@ -31,14 +31,14 @@ template <class Dev> struct DepthwiseConvKernels {
   template <class T>
   static void forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y);
   template <class T>
-  static void backward(const ConvSize& size, const T* dy, const T* x, const T* weight, bool add_dx, T* dx,
-                       bool add_dweight, T* dweight, bool add_dbias, T* dbias);
+  static void backward(const ConvSize& size, const T* dy, const T* x, const T* weight,
+                       const LayerGradients<T>& gradients);
 };
 
 template <class Dev> struct UnfoldKernels {
   // y [images, out_h * out_w, in * kernel_h * kernel_w], each row (c, y, x).
   template <class T> static void forward(const ConvSize& size, const T* x, T* y);
-  template <class T> static void backward(const ConvSize& size, const T* dy, bool add_dx, T* dx);
+  template <class T> static void backward(const ConvSize& size, const T* dy, Target<T> dx);
 };
 
 }  // namespace tessera

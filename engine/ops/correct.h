@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// How many rows of logits [B, K] have their largest value, the first of equals, at their label [B]; i64 [1],
-// where the logits are. Not an op: it has no gradient and is not recorded. Fails unless the shapes fit.
+// The number of rows of logits [B, K] whose largest value (the first among equals) is at their label [B];
+// -> i64 [1] on the logits' device. Not recorded, since it has no gradient. Fails unless the shapes fit.
 Tensor count_correct(const Tensor& logits, const Tensor& labels);
 
 }  // namespace tessera

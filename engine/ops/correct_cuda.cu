@@ -8,7 +8,7 @@ namespace {
 
 constexpr int threads = 1024;
 
-// The sum of n counts, by one block.
+// Adds up n counts in one block.
 __global__ void __launch_bounds__(threads) sum_counts(int64_t n, const int* counts, int64_t* sum) {
   wait_for_previous_kernel();
   int64_t own = 0;

@@ -5,7 +5,8 @@
 #include "engine/ops/catalog.h"
 #include "engine/ops/dropout_kernels.h"
 #include "engine/ops/elementwise.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
@@ -20,16 +21,16 @@ void check_probability(double p, const char* what) {
 Tensor dropout(const Tensor& x, double p, uint64_t key) {
   check_probability(p, "dropout");
   if (p == 0) return x;
-  const auto run = [p, key](const Tensor& from, const Tensor& to, bool add) {
-    dispatch(from, "dropout", [&]<class Dev, class T>() {
-      DropoutKernels<Dev>::template dropout<T>(from.elements(), p, key, from.data<T>(), to.data<T>(), add);
-    });
-  };
+  const int64_t n = x.elements();
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  run(x, y, false);
-  const auto backward = [run](Gradients& g) {
-    const Written dx(g, 0);
-    run(g.dy(), dx.tensor(), dx.add());
+  dispatch(x, "dropout", [&]<class Dev, class T>() {
+    DropoutKernels<Dev>::template dropout<T>(n, p, key, x.data<T>(), {y.data<T>()});
+  });
+  const auto backward = [n, p, key](Gradients& g) {
+    const InputGradient dx(g, 0);
+    dispatch(g.dy(), "dropout", [&]<class Dev, class T>() {
+      DropoutKernels<Dev>::template dropout<T>(n, p, key, g.dy().data<T>(), dx.target<T>());
+    });
   };
   return record("dropout", y, {x}, backward);
 }
@@ -45,23 +46,22 @@ Tensor channel_dropout(const Tensor& x, double p, uint64_t key) {
 
 Tensor drop_path(const Tensor& x, const Tensor& branch, double p, uint64_t key) {
   check_probability(p, "drop_path");
-  check(x.shape() == branch.shape() && x.dtype() == branch.dtype() && x.device() == branch.device(),
-        "drop_path: ", x.dtype(), " ", x.shape(), " and its branch ", branch.dtype(), " ", branch.shape(),
-        " are to be alike");
+  check(x.shape() == branch.shape() && x.dtype() == branch.dtype(), "drop_path: ", x.dtype(), " ", x.shape(),
+        " and its branch ", branch.dtype(), " ", branch.shape(), " differ; one type and shape are wanted");
+  check_same_device("drop_path", {x, branch});
   check(x.rank() > 0, "drop_path: a scalar has no images");
-  const int64_t images = x.dim(0), width = x.shape().elements(1, x.rank());
+  const RowsSize size{x.dim(0), x.shape().elements(1, x.rank())};
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   dispatch(x, "drop_path", [&]<class Dev, class T>() {
-    DropoutKernels<Dev>::template drop_path<T>(images, width, p, key, x.data<T>(), branch.data<T>(),
-                                               y.data<T>(), false);
+    DropoutKernels<Dev>::template drop_path<T>(size, p, key, x.data<T>(), branch.data<T>(), {y.data<T>()});
   });
   const auto backward = [=](Gradients& g) {
     g.add(0, g.dy());
     if (p == 0) return g.add(1, g.dy());
-    if (const Written df(g, 1); df)
+    if (const InputGradient df(g, 1); df)
       dispatch(g.dy(), "drop_path", [&]<class Dev, class T>() {
-        DropoutKernels<Dev>::template drop_path<T>(images, width, p, key, static_cast<const T*>(nullptr),
-                                                   g.dy().data<T>(), df.data<T>(), df.add());
+        DropoutKernels<Dev>::template drop_path<T>(size, p, key, static_cast<const T*>(nullptr),
+                                                   g.dy().data<T>(), df.target<T>());
       });
   };
   return record("drop_path", y, {x, branch}, backward);

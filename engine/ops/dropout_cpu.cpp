@@ -9,9 +9,9 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t block = 256;  // draws at a time
+constexpr int64_t block = 256;  // random words drawn at a time
 
-// The draws of elements [first, first + block).
+// The random words of elements [first, first + block).
 void draw(uint64_t key, int64_t first, uint32_t* draws) {
 #pragma omp simd
   for (int64_t group = 0; group < block / 4; ++group) {
@@ -27,7 +27,7 @@ void draw(uint64_t key, int64_t first, uint32_t* draws) {
 
 template <>
 template <class T>
-void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x, T* y, bool add) {
+void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x, Target<T> y) {
   using W = Wide<T>;
   const float limit = static_cast<float>(p);
   const W factor = W(1 / (1 - p));
@@ -38,7 +38,7 @@ void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x,
     for (int64_t first = begin; first < end; first += block) {
       draw(key, first, buffer);
       const T* in = x + first;
-      write_each(0, std::min(block, end - first), y + first, add,
+      write_each(0, std::min(block, end - first), y.data + first, y.add,
                  [=](int64_t i) { return unit_float(draws[i]) >= limit ? W(in[i]) * factor : W(0); });
     }
   });
@@ -46,16 +46,18 @@ void DropoutKernels<Cpu>::dropout(int64_t n, double p, uint64_t key, const T* x,
 
 template <>
 template <class T>
-void DropoutKernels<Cpu>::drop_path(int64_t images, int64_t width, double p, uint64_t key, const T* x,
-                                    const T* f, T* y, bool add) {
+void DropoutKernels<Cpu>::drop_path(RowsSize size, double p, uint64_t key, const T* x, const T* f,
+                                    Target<T> y) {
   using W = Wide<T>;
+  const int64_t images = size.rows, width = size.width;
   const int64_t grain = std::min(width, chunk_length(chunk_elements)),
                 pieces = grain == 0 ? 0 : (width + grain - 1) / grain;
   parallel_rows(images * pieces, grain, [=](int64_t task) {
     const int64_t image = task / pieces, begin = task % pieces * grain, at = image * width;
     const W factor = path_kept(image, p, key) ? W(1 / (1 - p)) : W(0);
     const T *a = x ? x + at : nullptr, *b = f + at;
-    T* out = y + at;
+    T* out = y.data + at;
+    const bool add = y.add;
     const int64_t end = std::min(width, begin + grain);
     if (x && factor == 0)
       write_each(begin, end, out, add, [=](int64_t i) { return W(a[i]); });

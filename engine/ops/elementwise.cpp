@@ -4,26 +4,28 @@
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/elementwise_kernels.h"
-#include "engine/ops/sum_to.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
+#include "engine/ops/reduce_sum_to.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
 namespace {
 
-// y = f(a, b), written or added to; `shape` is what a and b broadcast to.
+// y = f(a, b) or, with `add`, y += f(a, b); a and b broadcast to `shape`.
 void run(Binary f, const Tensor& a, const Tensor& b, const Shape& shape, const Tensor& y, bool add) {
   const Walk<3> walk =
       make_walk(shape, stretched(a.shape(), shape), stretched(b.shape(), shape), row_major(shape));
   dispatch(y, "elementwise", [&]<class Dev, class T>() {
-    BinaryKernels<Dev>::template forward<T>(f, walk, a.data<T>(), b.data<T>(), y.data<T>(), add);
+    BinaryKernels<Dev>::template forward<T>(f, walk, a.data<T>(), b.data<T>(), {y.data<T>(), add});
   });
 }
 
 // f(a, b), not recorded.
 Tensor compute(Binary f, const Tensor& a, const Tensor& b, const char* what) {
-  check(a.dtype() == b.dtype() && a.device() == b.device(), what, ": ", a.dtype(), " ", a.shape(), " on ",
-        a.device(), " and ", b.dtype(), " ", b.shape(), " on ", b.device(), " do not go together");
+  check(a.dtype() == b.dtype(), what, ": ", a.dtype(), " ", a.shape(), " and ", b.dtype(), " ", b.shape(),
+        "; convert one with cast()");
+  check_same_device(what, {a, b});
   check(is_float(a.dtype()), what, ": ", a.dtype(), " ", a.shape(), " is not floating");
   const Shape shape = broadcast(a.shape(), b.shape(), what);
   const Tensor y = Tensor::empty(shape, a.dtype(), a.device());
@@ -31,13 +33,13 @@ Tensor compute(Binary f, const Tensor& a, const Tensor& b, const char* what) {
   return y;
 }
 
-// Adds factor * f(dy, other), summed over what was stretched, to the gradient of input i, which has this
-// shape.
+// Adds factor * f(dy, other) to the gradient of input i, of shape `shape`, summed over the axes along which
+// that input was stretched.
 void add_product(Gradients& g, int i, const Shape& shape, Binary f, const Tensor& dy, const Tensor& other,
                  double factor = 1) {
   if (!g.wants(i)) return;
   if (dy.shape() == shape && factor == 1) {
-    const Written dx(g, i);
+    const InputGradient dx(g, i);
     run(f, dy, other, shape, dx.tensor(), dx.add());
   } else {
     add_sum_to(g, i, compute(f, dy, other, "elementwise"), shape, factor);
@@ -70,12 +72,11 @@ Tensor unary(OpName op, Unary f, const Tensor& x, double c = 0) {
   const bool reads_none = f == Unary::scale || f == Unary::add_scalar;
   const Tensor saved = reads_none ? Tensor() : (reads_y ? y : x).detach();
   const auto backward = [f, c, saved, what](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     const Tensor& dy = g.dy();
     dispatch(dy, what, [&]<class Dev, class T>() {
-      UnaryKernels<Dev>::template backward<T>(f, c, dy.elements(),
-                                              saved.defined() ? saved.data<T>() : nullptr, dy.data<T>(),
-                                              dx.data<T>(), dx.add());
+      UnaryKernels<Dev>::template backward<T>(
+          f, c, dy.elements(), saved.defined() ? saved.data<T>() : nullptr, dy.data<T>(), dx.target<T>());
     });
   };
   return record(op, y, {x}, backward);

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// Arithmetic by element. The shapes broadcast as in NumPy: aligned at the last axis, a size of 1 stretches.
-// Fails where they do not, and for inputs of different types.
+// Arithmetic on elements. The shapes broadcast as in NumPy: aligned at the last axis, an axis of size 1 is
+// repeated. They fail where the shapes do not broadcast, and for inputs of different types or devices.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
@@ -20,11 +20,10 @@ Tensor sqrt(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor absolute(const Tensor& x);  // its gradient at 0 is 0
 
-// x in another floating type, rounded to it; x itself where it has that type. Fails for an x that is not
-// floating, or for such a type.
+// x rounded to another floating type; x itself if it has that type. Fails unless both types are floating.
 Tensor cast(const Tensor& x, DType dtype);
 
-// 1 where x <= c, else 0, as where x is NaN. Not recorded: its gradient is 0.
+// 1 where x <= c, otherwise (also for NaN) 0. Not recorded, since its gradient is 0.
 Tensor at_most(const Tensor& x, double c);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

@@ -6,7 +6,7 @@ namespace tessera {
 
 namespace {
 
-// One stretch of the innermost axis. The strides that matter become constants, so that the loop vectorises.
+// Part of the innermost axis. The common strides are constants here, so that the loop vectorises.
 template <class F, class T>
 void run(int64_t count, const T* a, int64_t step_a, const T* b, int64_t step_b, T* y, bool add) {
   using W = Wide<T>;
@@ -26,12 +26,12 @@ void run(int64_t count, const T* a, int64_t step_a, const T* b, int64_t step_b, 
 
 template <>
 template <class T>
-void BinaryKernels<Cpu>::forward(Binary f, const Walk<3>& walk, const T* a, const T* b, T* y, bool add) {
+void BinaryKernels<Cpu>::forward(Binary f, const Walk<3>& walk, const T* a, const T* b, Target<T> y) {
   const size_t last = static_cast<size_t>(std::max(walk.rank - 1, 0));
   const int64_t step_a = walk.stride[0][last], step_b = walk.stride[1][last];  // that of y is 1
   with_function(f, [&]<class F>(F) {
     parallel_walk(walk, [=](const std::array<int64_t, 3>& at, int64_t count) {
-      run<F>(count, a + at[0], step_a, b + at[1], step_b, y + at[2], add);
+      run<F>(count, a + at[0], step_a, b + at[1], step_b, y.data + at[2], y.add);
     });
   });
 }
@@ -47,13 +47,13 @@ void UnaryKernels<Cpu>::forward(Unary f, double c, int64_t n, const T* x, T* y) 
 
 template <>
 template <class T>
-void UnaryKernels<Cpu>::backward(Unary f, double c, int64_t n, const T* saved, const T* dy, T* dx, bool add) {
+void UnaryKernels<Cpu>::backward(Unary f, double c, int64_t n, const T* saved, const T* dy, Target<T> dx) {
   using W = Wide<T>;
   with_function(f, [=]<class F>(F) {
     if (saved)
-      parallel_write(n, dx, add, [=](int64_t i) { return W(dy[i]) * F::slope(W(saved[i]), W(c)); });
+      parallel_write(n, dx.data, dx.add, [=](int64_t i) { return W(dy[i]) * F::slope(W(saved[i]), W(c)); });
     else
-      parallel_write(n, dx, add, [=](int64_t i) { return W(dy[i]) * F::slope(W(0), W(c)); });
+      parallel_write(n, dx.data, dx.add, [=](int64_t i) { return W(dy[i]) * F::slope(W(0), W(c)); });
   });
 }
 

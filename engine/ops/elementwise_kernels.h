@@ -6,6 +6,7 @@
 #include "engine/core/dtype.h"
 #include "engine/cpu/fast_math.h"
 #include "engine/cpu/walk.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
@@ -13,19 +14,18 @@ enum class Binary : uint8_t { add, subtract, multiply, divide };
 enum class Unary : uint8_t { scale, add_scalar, exp, log, sqrt, square, absolute, at_most };
 
 template <class Dev> struct BinaryKernels {
-  // y = f(a, b) at every step of the walk through a, b and y; written or added to.
-  template <class T>
-  static void forward(Binary f, const Walk<3>& walk, const T* a, const T* b, T* y, bool add);
+  // y = f(a, b) at every step of the walk through a, b and y.
+  template <class T> static void forward(Binary f, const Walk<3>& walk, const T* a, const T* b, Target<T> y);
 };
 
 template <class Dev> struct UnaryKernels {
   // y[i] = f(x[i]) for n elements; c is the constant of scale, add_scalar and at_most.
   template <class T> static void forward(Unary f, double c, int64_t n, const T* x, T* y);
 
-  // dx[i] = dy[i] f'(x[i]), written or added to. `saved` is what the formula reads: y for exp and sqrt, x for
+  // dx[i] = dy[i] f'(x[i]). `saved` is what the formula reads: y for exp and sqrt, x for
   // log, square and absolute, null for the others.
   template <class T>
-  static void backward(Unary f, double c, int64_t n, const T* saved, const T* dy, T* dx, bool add);
+  static void backward(Unary f, double c, int64_t n, const T* saved, const T* dy, Target<T> dx);
 };
 
 // --- the functions; W is float or double ---
@@ -76,7 +76,7 @@ struct AtMost {
   template <class W> TESSERA_HD static W slope(W, W) { return 0; }
 };
 
-// use(F{}) with the struct F of the function.
+// Calls use(F{}) with the struct F of the function.
 template <class Use> void with_function(Binary f, Use&& use) {
   switch (f) {
     case Binary::add:

@@ -3,8 +3,9 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/scratch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/linear_kernels.h"
-#include "engine/ops/write.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
@@ -18,8 +19,9 @@ void check_sizes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check(!bias.defined() || bias.shape() == Shape{weight.dim(0)}, "linear: weight ", weight.shape(),
         " takes a bias ", Shape{weight.dim(0)}, ", not ", bias.shape());
   for (const Tensor& p : {weight, bias})
-    check(!p.defined() || (p.dtype() == x.dtype() && p.device() == x.device()), "linear: input ", x.dtype(),
-          " on ", x.device(), ", parameter ", p.shape(), " ", p.dtype(), " on ", p.device());
+    check(!p.defined() || p.dtype() == x.dtype(), "linear: input ", x.dtype(), " ", x.shape(),
+          " takes parameters ", x.dtype(), ", not ", p.dtype(), " ", p.shape());
+  check_same_device("linear", {x, weight, bias});
 }
 
 }  // namespace
@@ -29,22 +31,22 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const int64_t in = weight.dim(1), out = weight.dim(0);
   const LinearSize size{x.shape().elements(0, x.rank() - 1), in, out};
   const Tensor y = Tensor::empty(x.shape().with(-1, out), x.dtype(), x.device());
-  const bool bends = f != Activation::none && wants_gradient({x, weight, bias});
-  const Tensor kept = bends ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
+  const bool keeps = f != Activation::none && wants_gradient({x, weight, bias});
+  const Tensor kept = keeps ? Tensor::empty(y.shape(), y.dtype(), y.device()) : Tensor();
   dispatch_with_scratch(x, "linear", [&]<class Dev, class T>() {
     LinearKernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
                                             bias.defined() ? bias.data<T>() : nullptr, f, y.data<T>(),
-                                            bends ? kept.data<T>() : nullptr);
+                                            keeps ? kept.data<T>() : nullptr);
   });
   const Tensor x_read = wants_gradient({weight}) ? x.detach() : Tensor();
   const Tensor weight_read = wants_gradient({x}) ? weight.detach() : Tensor();
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0), dweight(g, 1), dbias(g, 2);
+    const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch_with_scratch(g.dy(), "linear", [&]<class Dev, class T>() {
       LinearKernels<Dev>::template backward<T>(
-          size, f, g.dy().data<T>(), bends ? kept.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
-          dx ? weight_read.data<T>() : nullptr, dx.data<T>(), dx.add(), dweight.data<T>(), dweight.add(),
-          dbias.data<T>(), dbias.add());
+          size, f, g.dy().data<T>(), keeps ? kept.data<T>() : nullptr, dweight ? x_read.data<T>() : nullptr,
+          dx ? weight_read.data<T>() : nullptr,
+          LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
   return record("linear", y, {x, weight, bias}, backward, size.rows * in * out);

@@ -8,8 +8,8 @@
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_kernels.h"
 
-// The rows are cut into tiles that stay in the second cache from the product to the activation and, on the
-// way back, from dz to both products that read it. The tiles of a group share one sum for dweight.
+// The rows are cut into tiles that stay in the second cache from the product to the activation and, in the
+// backward pass, from dz to both products that read it. The tiles of a group share one sum for dweight.
 
 namespace tessera {
 
@@ -25,14 +25,14 @@ int64_t whole_blocks(int64_t rows) {
   return (rows + least - 1) / least * least;
 }
 
-// The rows of a tile: `rows` in even parts that the cache holds.
+// The rows of a tile: `rows` cut into equal parts that the cache holds.
 int64_t rows_a_tile(int64_t rows) {
   constexpr int64_t most = 144;
   const int64_t tiles = std::max<int64_t>(1, (rows + most - 1) / most);
   return whole_blocks(std::max<int64_t>(1, (rows + tiles - 1) / tiles));
 }
 
-// The rows of a group: enough groups to keep the threads busy, even ones, none much smaller than `least`.
+// The rows of a group: enough equal groups to keep the threads busy, none much smaller than `least` rows.
 int64_t rows_a_group(int64_t rows, int64_t least) {
   const int64_t groups = std::clamp<int64_t>(rows / least, 1, 8);
   return whole_blocks(std::max<int64_t>(1, (rows + groups - 1) / groups));
@@ -46,8 +46,8 @@ template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide
   });
 }
 
-// y = f(z), and slope = f'(z) where it is wanted, for n elements; y may be z.
-template <class T> void bend(Activation f, int64_t n, const Wide<T>* z, T* y, T* slope) {
+// y = f(z) and, unless null, slope = f'(z) for n elements; y may be z.
+template <class T> void activate_tile(Activation f, int64_t n, const Wide<T>* z, T* y, T* slope) {
   with_activation(f, [=]<class F>(F) {
     if (!slope) return write_each(0, n, y, false, [=](int64_t i) { return F::value(z[i]); });
 #pragma omp simd
@@ -59,21 +59,21 @@ template <class T> void bend(Activation f, int64_t n, const Wide<T>* z, T* y, T*
   });
 }
 
-constexpr int of_in = 0, of_out = 1, of_panels = 2;  // a thread's scratch
+constexpr int of_in = 0, of_out = 1, of_panels = 2;  // keys of a thread's scratch memory
 
-// All that the backward pass reads and writes; see linear_kernels.h.
+// What the backward pass reads and writes; see linear_kernels.h.
 template <class T> struct BackwardPass {
   using W = Wide<T>;
 
   LinearSize size;
   const T *dy, *x;
-  T *slope, *dx;
-  bool add_dx;
-  const W* weight;              // in panels
-  const W* x_panels = nullptr;  // of all tiles of x, one after another; null: whoever needs one packs it
+  T* slope;
+  Target<T> dx;
+  const W* weight;              // packed in panels
+  const W* x_panels = nullptr;  // all tiles of x, packed one after another; null if each use packs its own
 
-  // dz = dy slope for n elements from `at` on, in the slope's place; it is dy itself where there is no slope.
-  const T* bent_back(int64_t at, int64_t n) const {
+  // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
+  const T* make_dz(int64_t at, int64_t n) const {
     if (!slope) return dy + at;
     T* dz = slope + at;
     const T* from = dy + at;
@@ -87,22 +87,22 @@ template <class T> struct BackwardPass {
   }
 
   void input_gradient(int64_t row, int64_t rows, const W* dz) const {
-    T* to = dx + row * size.in;
+    T* to = dx.data + row * size.in;
     const auto multiply = [&](W* target, bool add) {
       panel_gemm<W>(rows, size.in, size.out, {dz, size.out, 1}, weight, {add ? target : nullptr, size.in},
                     {target, size.in});
     };
     if constexpr (std::is_same_v<T, W>) {
-      multiply(to, add_dx);
+      multiply(to, dx.add);
     } else {
       W* product = thread_scratch<W, of_out>(rows * size.in);
       multiply(product, false);
-      write_each(0, rows * size.in, to, add_dx, [=](int64_t i) { return product[i]; });
+      write_each(0, rows * size.in, to, dx.add, [=](int64_t i) { return product[i]; });
     }
   }
 
-  // sum [outs, in] = (the first time) or += dz^T x for some rows of x and of dz [rows, outs], whose rows are
-  // `stride` apart.
+  // sum [outs, in] += dz^T x for some rows of x and dz [rows, outs], `stride` elements from row to row of dz;
+  // `first` writes the sum instead.
   void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
                        W* sum) const {
     const int64_t in = size.in;
@@ -118,21 +118,21 @@ template <class T> struct BackwardPass {
     return panels;
   }
 
-  // Rows [begin, end), tile by tile, and their sums, written. Either sum may be null.
+  // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.
   void group(int64_t begin, int64_t end, W* dweight_sum, W* dbias_sum) const {
     if (dbias_sum) std::fill_n(dbias_sum, size.out, W(0));
     const int64_t step = rows_a_tile(end - begin);
     for (int64_t row = begin; row < end; row += step) {
       const int64_t rows = std::min(step, end - row), n = rows * size.out;
-      const W* dz = wide_copy<of_in>(bent_back(row * size.out, n), n);
+      const W* dz = wide_copy<of_in>(make_dz(row * size.out, n), n);
       if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
       if (dx) input_gradient(row, rows, dz);
       if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
     }
   }
 
-  // The same for outputs [begin, end) of dweight alone, over all rows, once dz is there: for weights so large
-  // that a sum a group would take too much memory.
+  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for weights so large that
+  // a sum for each group would take too much memory.
   void slab(int64_t begin, int64_t end, W* dweight_sum) const {
     const int64_t outs = end - begin, step = rows_a_tile(size.rows);
     for (int64_t row = 0; row < size.rows; row += step) {
@@ -149,9 +149,9 @@ template <class T> struct BackwardPass {
   }
 };
 
-// to = the sum over the groups, in their order, written or added. sums [groups, n]
-template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, T* to, bool add) {
-  parallel_write(n, to, add, [=](int64_t i) {
+// to = the sum over the groups in their order. sums [groups, n]
+template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, const Target<T>& to) {
+  parallel_write(n, to.data, to.add, [=](int64_t i) {
     Wide<T> sum = sums[i];
     for (int64_t g = 1; g < groups; ++g) sum += sums[g * n + i];
     return sum;
@@ -160,7 +160,7 @@ template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, T*
 
 }  // namespace
 
-// What is kept is f'(z), the slope: it and f(z) come of one exponential.
+// f'(z), the slope, is kept rather than z: it and f(z) share one exponential.
 template <>
 template <class T>
 void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
@@ -184,18 +184,18 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
       z = thread_scratch<W, of_out>(n);
     panel_gemm<W>(end - begin, out, in, {x_tile, in, 1}, panels.data(), {start, 0}, {z, out});
     if (!std::is_same_v<T, W> || f != Activation::none)
-      bend(f, n, z, y_tile, slope ? slope + begin * out : nullptr);
+      activate_tile(f, n, z, y_tile, slope ? slope + begin * out : nullptr);
   });
 }
 
 template <>
 template <class T>
 void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* dy, T* slope, const T* x,
-                                  const T* weight, T* dx, bool add_dx, T* dweight, bool add_dweight, T* dbias,
-                                  bool add_dbias) {
+                                  const T* weight, const LayerGradients<T>& gradients) {
   using W = Wide<T>;
-  // dweight is summed by groups of the rows; of fewer rows than keep many threads busy so, or of a large
-  // weight, by slabs of its outputs.
+  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
+  // dweight is summed by groups of rows. Where the rows are too few to keep the threads busy, or the weight
+  // is large, it is summed by slabs of its outputs instead.
   constexpr int64_t most_groups = 8, most_summed = 1 << 23;
   const int64_t least_group = chunk_length(512), least_slab = 2 * least_rows();
   const auto [rows, in, out] = size;
@@ -210,11 +210,11 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
       x_panels(dweight && few ? packed_elements<W>(rows, in) : 0);
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
-  const BackwardPass<T> pass{size, dy, x, slope, dx, add_dx, panels.data(), few ? x_panels.data() : nullptr};
+  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), few ? x_panels.data() : nullptr};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
   };
-  if (rows == 0) {  // no tile writes the sums
+  if (rows == 0) {  // there is no tile to write the sums
     if (dweight) std::fill_n(dweight_sums.data(), out * in, W(0));
     if (dbias) std::fill_n(dbias_sums.data(), out, W(0));
   }
@@ -230,8 +230,8 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
     parallel_for(out, slab, [&, in = in](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * in);
     });
-  if (dweight) total(sums, out * in, dweight_sums.data(), dweight, add_dweight);
-  if (dbias) total(groups, out, dbias_sums.data(), dbias, add_dbias);
+  if (dweight) total(sums, out * in, dweight_sums.data(), dweight);
+  if (dbias) total(groups, out, dbias_sums.data(), dbias);
 }
 
 TESSERA_FOR_FLOATS(LinearKernels<Cpu>::forward)

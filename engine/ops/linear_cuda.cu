@@ -2,15 +2,15 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/biased.h"
 #include "engine/cuda/reduce.h"
+#include "engine/cuda/rounded_math.h"
 #include "engine/cuda/side_stream.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_kernels.h"
-#include "engine/ops/rough_cuda.h"
 
 namespace tessera {
 
-// What is kept is z: to read it once more costs backward less than forward saves by not writing f'(z).
-// cuBLASLt adds the bias; of its activations gelu_tanh alone is ours, and without z.
+// z is kept rather than f'(z): reading it again in the backward pass costs less than writing f'(z) in the
+// forward pass. cuBLASLt adds the bias; of its activations only gelu_tanh is one of ours, and it leaves no z.
 template <>
 template <class T>
 void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
@@ -22,7 +22,7 @@ void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* w
   } else {
     const MatrixProduct product{false, true, size.rows, size.out, size.in, size.in, size.in, size.out};
     const Epilogue all = bias ? Epilogue::bias_gelu_tanh : Epilogue::gelu_tanh;
-    constexpr bool exact = std::is_same_v<T, double>;  // how exact cuBLASLt's tanh is, is not said
+    constexpr bool exact = std::is_same_v<T, double>;  // cuBLASLt does not document how exact its tanh is
     if (!exact && f == Activation::gelu_tanh && !kept && multiply_with(all, product, x, weight, y, bias))
       return;
     multiply_biased(product, x, weight, z, bias);
@@ -32,15 +32,15 @@ void LinearKernels<Cuda>::forward(const LinearSize& size, const T* x, const T* w
 
 namespace {
 
-constexpr int tile_rows = 8;     // of a block
-constexpr int rows_at_once = 4;  // of a thread, whose loads are on their way together
-constexpr int64_t least_rows = tile_rows * rows_at_once, most_parts = 256;  // by the sizes alone
+constexpr int tile_rows = 8;     // rows of threads in a block
+constexpr int rows_at_once = 4;  // rows that a thread loads together, to hide the latency
+constexpr int64_t least_rows = tile_rows * rows_at_once, most_parts = 256;  // fixed by the sizes alone
 
-// dz = dy F'(z), written over z (null: dz is dy), and parts [gridDim.y, width], the sums of dz over the rows
-// of part y. Block (warp, tile_rows): V columns a thread.
+// dz = dy F'(z), which overwrites z (where z is null, dz is dy), and parts [gridDim.y, width], the sums of dz
+// over the rows of part y. Block (warp, tile_rows); V columns a thread.
 template <class F, int V, class T>
-__global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* z,
-                             Wide<T>* parts) {
+__global__ void multiply_slope_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, T* z,
+                                       Wide<T>* parts) {
   wait_for_previous_kernel();
   using W = Wide<T>;
   __shared__ W tile[tile_rows][warp * V];
@@ -63,7 +63,7 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
         if (i + u * tile_rows >= end) continue;
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-          if (z) d[u].at[v] = T(W(d[u].at[v]) * W(F::slope(Fine<T>(W(at_z[u].at[v])))));
+          if (z) d[u].at[v] = T(W(d[u].at[v]) * W(F::slope(ActivationMath<T>(W(at_z[u].at[v])))));
           sum[v] += W(d[u].at[v]);
         }
         if (z) store_pack<V>(z + at + u * step, d[u]);
@@ -82,51 +82,51 @@ __global__ void bend_and_sum(int64_t rows, int64_t width, int64_t rows_a_part, c
   }
 }
 
-// dbias by parts of the rows, or nothing where it is not wanted.
+// Sums dbias by parts of the rows; does nothing where it is not wanted.
 template <class T> class BiasSums {
  public:
   using W = Wide<T>;
 
-  BiasSums(const LinearSize& size, T* dbias)
+  BiasSums(const LinearSize& size, Target<T> dbias)
       : size_(size),
-        dbias_(size.out > 0 ? dbias : nullptr),
+        dbias_{size.out > 0 ? dbias.data : nullptr, dbias.add},
         count_(std::clamp<int64_t>(size.rows / least_rows, 1, most_parts)),
-        parts_(dbias_ ? count_ * size.out : 0) {}
+        parts_(dbias_.data ? count_ * size.out : 0) {}
 
-  // z = dy f'(z) (dz), and the parts, in one pass. Without a z dz is dy.
+  // Writes dz = dy f'(z) over z, and the parts, in one pass. Where z is null, dz is dy.
   void make(Activation f, const T* dy, T* z) const {
     const int64_t rows = size_.rows, width = size_.out;
-    if (z && !dbias_) ActivationKernels<Cuda>::backward(f, rows * width, z, dy, z, false);
+    if (z && !dbias_)
+      ActivationKernels<Cuda>::backward(f, rows * width, static_cast<const T*>(z), dy, Target<T>{z});
     if (!dbias_) return;
     constexpr int v = 8 / static_cast<int>(sizeof(T));
     const bool packed = width % v == 0 && aligned(dy, v) && (!z || aligned(z, v));
     const int64_t packs = width / (packed ? v : 1),
                   across = std::min<int64_t>((packs + warp - 1) / warp, 65535);
     with_activation(f, [&]<class F>(F) {
-      launch(packed ? bend_and_sum<F, v, T> : bend_and_sum<F, 1, T>,
+      launch(packed ? multiply_slope_and_sum<F, v, T> : multiply_slope_and_sum<F, 1, T>,
              LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(count_)),
                         dim3(warp, tile_rows)},
              rows, width, (rows + count_ - 1) / count_, dy, z, parts_.data());
     });
   }
 
-  void add_up(bool add) const {
-    if (dbias_) sum_parts(size_.out, count_, parts_.data(), W(1), dbias_, add);
+  void add_up() const {
+    if (dbias_) sum_parts(size_.out, count_, parts_.data(), W(1), dbias_.data, dbias_.add);
   }
 
  private:
   LinearSize size_;
-  T* dbias_;
+  Target<T> dbias_;
   int64_t count_;
   Scratch<W> parts_;
 };
 
-template <class T>
-void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, T* c, bool add) {
+template <class T> void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, Target<T> c) {
   if (product.k > 0)
-    multiply(product, a, b, c, add);
-  else if (!add)
-    backend(Device::cuda).zero(c, static_cast<size_t>(product.m * product.n) * sizeof(T));
+    multiply(product, a, b, c.data, c.add);
+  else if (!c.add)
+    backend(Device::cuda).zero(c.data, static_cast<size_t>(product.m * product.n) * sizeof(T));
 }
 
 }  // namespace
@@ -134,23 +134,24 @@ void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, T* c
 template <>
 template <class T>
 void LinearKernels<Cuda>::backward(const LinearSize& size, Activation f, const T* dy, T* kept, const T* x,
-                                   const T* weight, T* dx, bool add_dx, T* dweight, bool add_dweight,
-                                   T* dbias, bool add_dbias) {
+                                   const T* weight, const LayerGradients<T>& gradients) {
+  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const T* dz = kept ? kept : dy;
   const BiasSums<T> bias(size, dbias);
   if (kept) bias.make(f, dy, kept);
-  // What comes next in the backward pass needs dx alone. One tensor may be several of the inputs.
-  const Branch beside(dx && (dweight || dbias) && dx != dweight && dx != dbias);
+  // The next step of the backward pass needs only dx, so the rest runs beside it, unless one tensor is
+  // several of the inputs.
+  const Branch beside(dx && (dweight || dbias) && dx.data != dweight.data && dx.data != dbias.data);
   beside.run([&] {
     if (!kept) bias.make(f, dy, kept);
-    bias.add_up(add_dbias);
+    bias.add_up();
     if (dweight)
       multiply_or_zero({true, false, size.out, size.in, size.rows, size.out, size.in, size.in}, dz, x,
-                       dweight, add_dweight);
+                       dweight);
   });
   if (dx)
-    multiply_or_zero({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight, dx,
-                     add_dx);
+    multiply_or_zero({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight,
+                     dx);
 }
 
 TESSERA_FOR_FLOATS(LinearKernels<Cuda>::forward)

@@ -5,19 +5,20 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/loss_kernels.h"
-#include "engine/ops/write.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
 namespace {
 
-// The targets as tensors; those that are undefined play no part.
-struct Aims {
+// The targets as tensors; undefined ones are not used.
+struct LossTargets {
   Tensor a, b;
   double lam = 1;
   Tensor soft;
-  Tensor kept = {};  // [1] i64: how many rows count, where some may be ignored
+  Tensor kept = {};  // [1] i64: the number of rows that count, where some may be ignored
 
   LossDivisor divisor(const LossOptions& options, int64_t rows) const {
     return {static_cast<double>(options.rows > 0 ? options.rows : rows),
@@ -33,14 +34,13 @@ struct Aims {
   }
 };
 
-// kept [1] i64, where it is given: how many of them count.
+// Fails unless the labels fit the logits. kept [1] i64, if defined, receives how many are not ignored.
 void check_labels(const Tensor& logits, const Tensor& labels, std::optional<int64_t> ignore = {},
                   const Tensor& kept = {}) {
   const Shape rows = logits.shape().without(-1);
-  check(labels.defined() && labels.dtype() == DType::i64 && labels.shape() == rows &&
-            labels.device() == logits.device(),
-        "cross_entropy: logits ", logits.shape(), " on ", logits.device(), " take labels i64 ", rows,
-        ", not ", labels.dtype(), " ", labels.shape(), " on ", labels.device());
+  check(labels.defined() && labels.dtype() == DType::i64 && labels.shape() == rows, "cross_entropy: logits ",
+        logits.shape(), " take labels i64 ", rows, ", not ", labels.dtype(), " ", labels.shape());
+  check_same_device("cross_entropy", {logits, labels});
   dispatch(logits, "cross_entropy", [&]<class Dev, class T>() {
     const int64_t bad =
         LabelKernels<Dev>::first_bad(labels.elements(), logits.dim(-1), ignore, labels.data<int64_t>(),
@@ -51,8 +51,8 @@ void check_labels(const Tensor& logits, const Tensor& labels, std::optional<int6
   });
 }
 
-// The mean over the rows that count, or by the options.
-Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options) {
+// The sum over the rows divided by options.rows or, where that is 0, by the number of rows that count.
+Tensor loss(const Tensor& x, const LossTargets& targets, const LossOptions& options) {
   const double smoothing = options.smoothing;
   check(smoothing >= 0 && smoothing <= 1, "cross_entropy: smoothing ", smoothing, " is not in 0 .. 1");
   check(options.rows >= 0, "cross_entropy: rows ", options.rows, " is negative");
@@ -61,22 +61,22 @@ Tensor loss(const Tensor& x, const Aims& aims, const LossOptions& options) {
   const Tensor max = Tensor::empty({rows}, wide(x.dtype()), x.device()),
                log_sum = Tensor::empty({rows}, wide(x.dtype()), x.device());
   dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
-    CrossEntropyKernels<Dev>::template forward<T>(rows, classes, x.data<T>(), aims.pointers<T>(options),
-                                                  aims.divisor(options, rows), y.data<Wide<T>>(),
+    CrossEntropyKernels<Dev>::template forward<T>({rows, classes}, x.data<T>(), targets.pointers<T>(options),
+                                                  targets.divisor(options, rows), y.data<Wide<T>>(),
                                                   max.data<Wide<T>>(), log_sum.data<Wide<T>>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(x, "cross_entropy", [&]<class Dev, class T>() {
       CrossEntropyKernels<Dev>::template backward<T>(
-          rows, classes, x.data<T>(), aims.pointers<T>(options), aims.divisor(options, rows),
-          max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<Wide<T>>(), dx.data<T>(), dx.add());
+          {rows, classes}, x.data<T>(), targets.pointers<T>(options), targets.divisor(options, rows),
+          max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<Wide<T>>(), dx.target<T>());
     });
   };
   return record("cross_entropy", y, {x}, backward);
 }
 
-// Fails for `ignore` too, where targets are no plain labels.
+// Fails for logits without a row or class, and for `ignore` with targets that are not plain labels.
 void check_logits(const Tensor& logits, bool may_ignore, const LossOptions& options) {
   check(may_ignore || !options.ignore, "cross_entropy: rows are ignored by plain labels alone");
   check(logits.rank() > 0 && logits.elements() > 0, "cross_entropy: logits ", logits.shape(),
@@ -103,10 +103,10 @@ Tensor cross_entropy_mixed(const Tensor& logits, const Tensor& labels_a, const T
 
 Tensor cross_entropy_soft(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
   check_logits(logits, false, options);
-  check(targets.dtype() == logits.dtype() && targets.shape() == logits.shape() &&
-            targets.device() == logits.device(),
-        "cross_entropy: logits ", logits.dtype(), " ", logits.shape(), " take soft targets alike, not ",
+  check(targets.dtype() == logits.dtype() && targets.shape() == logits.shape(), "cross_entropy: logits ",
+        logits.dtype(), " ", logits.shape(), " take soft targets of the same type and shape, not ",
         targets.dtype(), " ", targets.shape());
+  check_same_device("cross_entropy", {logits, targets});
   return loss(logits, {{}, {}, 1, targets.detach()}, options);
 }
 

@@ -1,6 +1,6 @@
 #include "engine/core/dispatch.h"
 #include "engine/cpu/each.h"
-#include "engine/ops/log_sum_exp.h"
+#include "engine/cpu/log_sum_exp.h"
 #include "engine/ops/loss_kernels.h"
 
 namespace tessera {
@@ -43,9 +43,10 @@ template <class T> Wide<T> soft_sum(const Targets<T>& targets, int64_t i, int64_
 
 template <>
 template <class T>
-void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+void CrossEntropyKernels<Cpu>::forward(RowsSize size, const T* x, const Targets<T>& targets,
                                        const LossDivisor& divisor, Wide<T>* y, Wide<T>* max,
                                        Wide<T>* log_sum) {
+  const int64_t rows = size.rows, classes = size.width;
   const double sum = parallel_sum<double>(rows, rows_a_chunk(classes), [=](int64_t begin, int64_t end) {
     double part = 0;
     for (int64_t i = begin; i < end; ++i) {
@@ -63,18 +64,19 @@ void CrossEntropyKernels<Cpu>::forward(int64_t rows, int64_t classes, const T* x
 
 template <>
 template <class T>
-void CrossEntropyKernels<Cpu>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+void CrossEntropyKernels<Cpu>::backward(RowsSize size, const T* x, const Targets<T>& targets,
                                         const LossDivisor& divisor, const Wide<T>* max,
-                                        const Wide<T>* log_sum, const Wide<T>* dy, T* dx, bool add) {
+                                        const Wide<T>* log_sum, const Wide<T>* dy, Target<T> dx) {
+  const int64_t rows = size.rows, classes = size.width;
   using W = Wide<T>;
   const W factor = *dy / W(divisor());
   parallel_rows(rows, classes, [=](int64_t i) {
     const T* row = x + i * classes;
-    T* out = dx + i * classes;
-    if (targets.ignores(i)) return write_each(0, classes, out, add, [](int64_t) { return W(0); });
+    T* out = dx.data + i * classes;
+    if (targets.ignores(i)) return write_each(0, classes, out, dx.add, [](int64_t) { return W(0); });
     const W m = max[i], l = log_sum[i], total = targets.soft ? soft_sum(targets, i, classes) : W(1);
     const RowTargets<T> target(targets, i, classes);
-    write_each(0, classes, out, add,
+    write_each(0, classes, out, dx.add,
                [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });
   });
 }

@@ -1,15 +1,15 @@
 #include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
 #include "engine/cuda/graph.h"
-#include "engine/ops/log_sum_exp_cuda.h"
+#include "engine/cuda/log_sum_exp.h"
 #include "engine/ops/loss_kernels.h"
 
 namespace tessera {
 
 namespace {
 
-// -sum_k t_k log p_k of row i before smoothing, by the lanes of a warp. nll(k) is -log p_k; NaN for a label
-// that is no class: within a captured graph nobody has looked at the labels.
+// -sum_k t_k log p_k of row i before smoothing, by the lanes of a warp; nll(k) is -log p_k. A label that is
+// no class gives NaN, since labels cannot be checked while a graph is being captured.
 template <class T, class Nll>
 __device__ Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classes, int lane, const Nll& nll) {
   using W = Wide<T>;
@@ -63,8 +63,8 @@ struct Smaller {
   template <class W> TESSERA_HD static W of(W a, W b) { return b < a ? b : a; }
 };
 
-// parts [gridDim.x, 2]: of what a block sees, {the first bad label's row, or the largest number; how many
-// labels are not ignored}.
+// parts [gridDim.x, 2]: for the labels that a block reads, {the row of the first bad one, or the largest
+// integer; how many are not ignored}.
 __global__ void __launch_bounds__(one_block_threads)
     look_at_labels(int64_t rows, int64_t classes, bool may_ignore, int64_t ignored, const int64_t* labels,
                    int64_t* parts) {
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(one_block_threads)
   }
 }
 
-// The same of all parts, by one block; kept may be null.
+// Joins the parts of look_at_labels, by one block; kept may be null.
 __global__ void __launch_bounds__(one_block_threads)
     join_looks(int64_t count, const int64_t* parts, int64_t* first_bad, int64_t* kept) {
   wait_for_previous_kernel();
@@ -104,9 +104,10 @@ __global__ void __launch_bounds__(one_block_threads)
 
 template <>
 template <class T>
-void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+void CrossEntropyKernels<Cuda>::forward(RowsSize size, const T* x, const Targets<T>& targets,
                                         const LossDivisor& divisor, Wide<T>* y, Wide<T>* max,
                                         Wide<T>* log_sum) {
+  const int64_t rows = size.rows, classes = size.width;
   const Scratch<double> losses(rows);
   double* const loss = losses.data();
   each_row(rows, [=] __device__(int64_t i, int lane) {
@@ -128,18 +129,19 @@ void CrossEntropyKernels<Cuda>::forward(int64_t rows, int64_t classes, const T* 
 
 template <>
 template <class T>
-void CrossEntropyKernels<Cuda>::backward(int64_t rows, int64_t classes, const T* x, const Targets<T>& targets,
+void CrossEntropyKernels<Cuda>::backward(RowsSize size, const T* x, const Targets<T>& targets,
                                          const LossDivisor& divisor, const Wide<T>* max,
-                                         const Wide<T>* log_sum, const Wide<T>* dy, T* dx, bool add) {
+                                         const Wide<T>* log_sum, const Wide<T>* dy, Target<T> dx) {
+  const int64_t rows = size.rows, classes = size.width;
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
     const T* row = x + i * classes;
-    T* out = dx + i * classes;
-    if (targets.ignores(i)) return lanes_write(classes, lane, out, add, [](int64_t) { return W(0); });
+    T* out = dx.data + i * classes;
+    if (targets.ignores(i)) return lanes_write(classes, lane, out, dx.add, [](int64_t) { return W(0); });
     const RowTargets<T> target(targets, i, classes);
     const W factor = *dy / W(divisor()), m = max[i], l = log_sum[i];
     const W total = target.soft ? soft_sum(targets, target.soft, classes, lane) : W(1);
-    lanes_write(classes, lane, out, add,
+    lanes_write(classes, lane, out, dx.add,
                 [=](int64_t k) { return factor * (fast_exp(W(row[k]) - m - l) * total - target(k)); });
   });
 }

@@ -5,9 +5,10 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/matmul_kernels.h"
+#include "engine/ops/same_device.h"
 #include "engine/ops/shape.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
@@ -21,8 +22,8 @@ Shape with_matrix(const Shape& leading, int64_t rows, int64_t columns) {
   return leading.inserted(-1, rows).inserted(-1, columns);
 }
 
-// How many matrices on the next one of y lies in an operand with these leading sizes: 1 if it has them all, 0
-// if one matrix serves all; nothing where only some axes broadcast.
+// The step, in matrices, from one product's operand to the next: 1 if the operand has all leading axes of y,
+// 0 if one matrix serves all products; no value where only some axes broadcast.
 std::optional<int64_t> step_in(const Shape& operand, const Shape& y) {
   if (operand.elements() == y.elements()) return 1;
   if (operand.elements() == 1) return 0;
@@ -31,7 +32,7 @@ std::optional<int64_t> step_in(const Shape& operand, const Shape& y) {
 
 void multiply(const Products& products, const Tensor& a, const Tensor& b, const Tensor& c, bool add) {
   dispatch(c, "matmul", [&]<class Dev, class T>() {
-    MatmulKernels<Dev>::template multiply<T>(products, a.data<T>(), b.data<T>(), c.data<T>(), add);
+    MatmulKernels<Dev>::template multiply<T>(products, a.data<T>(), b.data<T>(), {c.data<T>(), add});
   });
 }
 
@@ -39,8 +40,9 @@ void multiply(const Products& products, const Tensor& a, const Tensor& b, const 
 
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
   check(a.rank() >= 2 && b.rank() >= 2, "matmul: ", a.shape(), " and ", b.shape(), " are not both matrices");
-  check(a.dtype() == b.dtype() && a.device() == b.device(), "matmul: ", a.dtype(), " ", a.shape(), " on ",
-        a.device(), " and ", b.dtype(), " ", b.shape(), " on ", b.device());
+  check(a.dtype() == b.dtype(), "matmul: ", a.dtype(), " ", a.shape(), " and ", b.dtype(), " ", b.shape(),
+        "; convert one with cast()");
+  check_same_device("matmul", {a, b});
   const int64_t m = a.dim(transpose_a ? -1 : -2), k = a.dim(transpose_a ? -2 : -1),
                 n = b.dim(transpose_b ? -2 : -1);
   const int64_t b_rows = b.dim(transpose_b ? -1 : -2);
@@ -56,17 +58,17 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   const int64_t count = batch.elements(), a_size = *a_step * m * k, b_size = *b_step * k * n, y_size = m * n;
   const Tensor y = Tensor::empty(with_matrix(batch, m, n), a.dtype(), a.device());
   multiply({count, m, n, k, transpose_a, transpose_b, a_size, b_size, y_size}, a, b, y, false);
-  // An operand is read for the gradient of the other alone.
+  // An operand is read only for the gradient of the other one.
   const Tensor a_read = wants_gradient({b}) ? a.detach() : Tensor();
   const Tensor b_read = wants_gradient({a}) ? b.detach() : Tensor();
   const auto backward = [=](Gradients& g) {
-    if (const Written da(g, 0); da && transpose_a)  // da = b dy^T
+    if (const InputGradient da(g, 0); da && transpose_a)  // da = b dy^T
       multiply({count, k, m, n, transpose_b, true, b_size, y_size, a_size}, b_read, g.dy(), da.tensor(),
                da.add());
     else if (da)  // da = dy b^T
       multiply({count, m, k, n, false, !transpose_b, y_size, b_size, a_size}, g.dy(), b_read, da.tensor(),
                da.add());
-    if (const Written db(g, 1); db && transpose_b)  // db = dy^T a
+    if (const InputGradient db(g, 1); db && transpose_b)  // db = dy^T a
       multiply({count, n, k, m, true, transpose_a, y_size, a_size, b_size}, g.dy(), a_read, db.tensor(),
                db.add());
     else if (db)  // db = a^T dy

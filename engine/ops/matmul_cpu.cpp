@@ -13,14 +13,14 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t large = 1 << 26;  // MACs from which one product alone keeps all threads busy
-constexpr int64_t small = 1 << 18;  // MACs that are worth a task
-// Of a factor that is not packed: rows that would not pay for it, or numbers that the first cache holds.
+constexpr int64_t large = 1 << 26;  // MACs of a product that keeps all threads busy by itself
+constexpr int64_t small = 1 << 18;  // MACs that make a task
+// A factor is not packed where fewer rows than this meet it, or where the first cache holds it.
 constexpr int64_t few_rows = 16, few_numbers = 1 << 12;
 
-constexpr int of_a = 0, of_c = 1, of_panels = 2;  // a thread's scratch
+constexpr int of_a = 0, of_c = 1, of_panels = 2;  // keys of a thread's scratch memory
 
-// The rows [k, n] of b as panel_gemm() takes them, [k, width] each.
+// op(b) [k, n] packed in panels, as panel_gemm() takes it.
 template <class T> const Wide<T>* packed(const Products& p, const T* b) {
   using W = Wide<T>;
   W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(p.k, p.n));
@@ -29,8 +29,8 @@ template <class T> const Wide<T>* packed(const Products& p, const T* b) {
   return panels;
 }
 
-// c [m, n] = or += op(a) op(b) in the calling thread, by linear's kernel: BLAS packs both factors for every
-// call, and knows newer processors only where it is new itself.
+// c [m, n] = op(a) op(b), or += with `add`, in the calling thread by linear's kernel. BLAS would pack both
+// factors at every call, and an older BLAS does not know newer processors.
 template <class W>
 void multiply_here(const Products& p, const W* a, const W* panels, const W* b, bool add, W* c) {
   const Strided<W> left{a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
@@ -57,26 +57,27 @@ template <class T> void multiply_one(const Products& p, const T* a, const T* b, 
   }
 }
 
-// One after another on all threads; where they share c, added up.
-template <class T> void multiply_large(const Products& p, const T* a, const T* b, T* c, bool add) {
+// The products one after another, each on all threads; where they share c, they are added up.
+template <class T> void multiply_large(const Products& p, const T* a, const T* b, const Target<T>& c) {
   for (int64_t i = 0; i < p.count; ++i)
-    parallel_gemm<T>(p.transpose_a, p.transpose_b, p.m, p.n, p.k, Wide<T>(1), a + i * p.a_step,
-                     p.transpose_a ? p.m : p.k, b + i * p.b_step, p.transpose_b ? p.k : p.n,
-                     Wide<T>(add || (p.c_step == 0 && i > 0) ? 1 : 0), c + i * p.c_step, p.n);
+    parallel_gemm<T>({p.m, p.n, p.k}, Wide<T>(1),
+                     {a + i * p.a_step, p.transpose_a ? p.m : p.k, p.transpose_a},
+                     {b + i * p.b_step, p.transpose_b ? p.k : p.n, p.transpose_b},
+                     Wide<T>(c.add || (p.c_step == 0 && i > 0) ? 1 : 0), c.data + i * p.c_step, p.n);
 }
 
 }  // namespace
 
 template <>
 template <class T>
-void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T* b, T* c, bool add) {
+void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T* b, Target<T> c) {
   const Products p = joined(products);
   const int64_t macs = p.m * p.n * p.k;
-  if (p.count == 1 || p.c_step == 0 || macs >= large) return multiply_large(p, a, b, c, add);
+  if (p.count == 1 || p.c_step == 0 || macs >= large) return multiply_large(p, a, b, c);
   parallel_for(p.count, std::max<int64_t>(1, chunk_length(small) / std::max<int64_t>(macs, 1)),
                [=](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i)
-                   multiply_one(p, a + i * p.a_step, b + i * p.b_step, add, c + i * p.c_step);
+                   multiply_one(p, a + i * p.a_step, b + i * p.b_step, c.add, c.data + i * p.c_step);
                });
 }
 

@@ -5,10 +5,13 @@
 
 namespace tessera {
 
-// A batch that is summed and does not lie as one deep matrix is added up product by product.
+// A batch whose products are summed is added up product by product, unless it lies in memory as one deep
+// matrix.
 template <>
 template <class T>
-void MatmulKernels<Cuda>::multiply(const Products& products, const T* a, const T* b, T* c, bool add) {
+void MatmulKernels<Cuda>::multiply(const Products& products, const T* a, const T* b, Target<T> to) {
+  T* const c = to.data;
+  const bool add = to.add;
   const Products p = joined(products);
   const auto bytes = static_cast<size_t>(p.m * p.n * (p.c_step == 0 ? 1 : p.count)) * sizeof(T);
   if (p.k == 0) {

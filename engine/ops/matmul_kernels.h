@@ -2,17 +2,19 @@
 
 #include <cstdint>
 
+#include "engine/ops/kernel_arguments.h"
+
 namespace tessera {
 
-// `count` products of op(a_i) [m, k] and op(b_i) [k, n], op transposing where asked. Matrix i starts i steps
-// from the first; with a step of 0 there is one for all, and a c of step 0 takes the sum of all products.
+// `count` products of op(a_i) [m, k] and op(b_i) [k, n], where op transposes if asked. Matrix i begins i
+// steps after the first; with step 0 all products share one matrix, and a shared c takes their sum.
 struct Products {
   int64_t count, m, n, k;
   bool transpose_a, transpose_b;
   int64_t a_step, b_step, c_step;  // elements
 };
 
-// The batch as one product, where memory allows: matrices that lie end to end are one tall matrix.
+// The batch as a single product if its matrices lie end to end in memory: they are one tall or deep matrix.
 inline Products joined(const Products& p) {
   Products whole = p;
   if (p.count == 0 && p.c_step == 0) whole.count = 1, whole.k = 0;  // the sum of no products is 0
@@ -26,8 +28,8 @@ inline Products joined(const Products& p) {
 }
 
 template <class Dev> struct MatmulKernels {
-  // c_i [m, n], written or added to.
-  template <class T> static void multiply(const Products& products, const T* a, const T* b, T* c, bool add);
+  // c_i [m, n] = op(a_i) op(b_i)
+  template <class T> static void multiply(const Products& products, const T* a, const T* b, Target<T> c);
 };
 
 }  // namespace tessera

@@ -10,7 +10,7 @@ namespace tessera {
 
 inline constexpr int64_t noise_chunk = 4096;  // numbers of one stream of draws
 
-// Number i of a key's noise: Random(key, i / noise_chunk).normal(), the (i % noise_chunk)-th of it.
+// Number i of a key's noise: the (i % noise_chunk)-th normal() of Random(key, i / noise_chunk).
 TESSERA_HD inline double noise_at(uint64_t key, int64_t i) {
   const auto words =
       philox(key, static_cast<uint64_t>(i % noise_chunk), static_cast<uint64_t>(i / noise_chunk));

@@ -13,8 +13,8 @@ constexpr int64_t most_rows = 64;  // of a chunk
 
 template <class T> struct Moments { T mean, rstd; };
 
-// The mean is the first number and what the others have more than it: of equal numbers it is exactly them,
-// else eps would let 1e-7 of their size grow to 3e-5.
+// The first element is subtracted before summing, so that a constant row has an exact mean. Otherwise its
+// rounding error, 1e-7 of its size, would be divided by sqrt(eps) and grow to 3e-5.
 template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double eps) {
   const Wide<T> first = Wide<T>(x[0]);
   Wide<T> sum = 0, squares = 0;
@@ -33,8 +33,9 @@ template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double ep
 
 template <>
 template <class T>
-void LayerNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                    double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+void LayerNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, const T* bias, double eps,
+                                    T* y, Wide<T>* mean, Wide<T>* rstd) {
+  const int64_t rows = size.rows, width = size.width;
   parallel_for(rows, chunk_length(most_rows, width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* row = x + i * width;
@@ -50,10 +51,12 @@ void LayerNormKernels<Cpu>::forward(int64_t rows, int64_t width, const T* x, con
 
 template <>
 template <class T>
-void LayerNormKernels<Cpu>::backward(int64_t rows, int64_t width, const T* dy, const T* x, const T* weight,
-                                     const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, T* dweight,
-                                     bool add_dweight, T* dbias, bool add_dbias) {
+void LayerNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
+                                     const Wide<T>* mean, const Wide<T>* rstd,
+                                     const LayerGradients<T>& gradients) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const Target<T> dx = gradients.dx;
   const int64_t grain = chunk_length(most_rows, width), chunks = (rows + grain - 1) / grain;
   std::vector<W> sums(static_cast<size_t>(chunks * 2 * width), W(0));  // dweight, dbias of each chunk
   parallel_for(rows, grain, [=, &sums](int64_t begin, int64_t end) {
@@ -73,8 +76,8 @@ void LayerNormKernels<Cpu>::backward(int64_t rows, int64_t width, const T* dy, c
       }
       if (!dx) continue;
       const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
-      T* dx_row = dx + i * width;
-      const W keep = add_dx ? W(1) : W(0);
+      T* dx_row = dx.data + i * width;
+      const W keep = dx.add ? W(1) : W(0);
 #pragma omp simd
       for (int64_t j = 0; j < width; ++j) {
         const W h = (W(x_row[j]) - m) * r;
@@ -83,16 +86,16 @@ void LayerNormKernels<Cpu>::backward(int64_t rows, int64_t width, const T* dy, c
       }
     }
   });
-  const auto total = [&](T* out, bool add, int64_t offset) {
+  const auto total = [&](const Target<T>& out, int64_t offset) {
     if (!out) return;
     for (int64_t j = 0; j < width; ++j) {
-      W sum = add ? W(out[j]) : W(0);
+      W sum = out.add ? W(out.data[j]) : W(0);
       for (int64_t c = 0; c < chunks; ++c) sum += sums[static_cast<size_t>((2 * c + offset) * width + j)];
-      out[j] = T(sum);
+      out.data[j] = T(sum);
     }
   };
-  total(dweight, add_dweight, 0);
-  total(dbias, add_dbias, 1);
+  total(gradients.dweight, 0);
+  total(gradients.dbias, 1);
 }
 
 TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::forward)

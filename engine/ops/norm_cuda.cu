@@ -9,18 +9,18 @@ namespace {
 
 constexpr int warps = block_threads / warp;
 
-// Neighbours that a lane moves at once: 4 bytes, so that the lanes of a warp move 128 together.
+// Neighbouring elements that a lane loads at once: 4 bytes, so that a warp loads 128.
 template <class T> inline constexpr int neighbours = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
 
-// What a lane holds of a row of at most 32 `count` numbers, of so many where it is full: number e is that of
-// column (e / V 32 + lane) V + e % V; zeros beyond the width.
+// The `count` elements that a lane holds of a row of at most 32 count elements (exactly so many if `full`):
+// element e is column (e / V * 32 + lane) V + e % V of the row, or zero beyond its width.
 template <int V, int count, bool full> struct HeldRow {
   static_assert(count % V == 0);
 
   __device__ static int column(int e, int lane) { return (e / V * warp + lane) * V + e % V; }
   __device__ static bool has(int e, int lane, int64_t width) { return full || column(e, lane) < width; }
 
-  // f(e, number) for all of them.
+  // Calls f(e, element) for all of them.
   template <class T, class F> __device__ static void read(const T* row, int64_t width, int lane, const F& f) {
 #pragma unroll
     for (int e = 0; e < count; e += V) {
@@ -32,7 +32,7 @@ template <int V, int count, bool full> struct HeldRow {
     }
   }
 
-  // row[column of e] = f(e), or +=.
+  // row[column of e] = f(e) or, with `add`, += f(e).
   template <class T, class F>
   __device__ static void write(T* row, int64_t width, int lane, bool add, const F& f) {
 #pragma unroll
@@ -51,12 +51,13 @@ template <int V, int count, bool full> struct HeldRow {
   }
 };
 
-// y = h weight + bias, h = (x - mean) rstd: a warp a row, which it reads once and holds.
+// y = h weight + bias, h = (x - mean) rstd. A warp reads a row once and holds it in registers.
 template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
-    forward_held(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, Wide<T> eps, T* y,
-                 Wide<T>* mean, Wide<T>* rstd) {
+    forward_held(RowsSize size, const T* x, const T* weight, const T* bias, Wide<T> eps, T* y, Wide<T>* mean,
+                 Wide<T>* rstd) {
   wait_for_previous_kernel();
+  const int64_t rows = size.rows, width = size.width;
   using W = Wide<T>;
   using Row = HeldRow<V, count, full>;
   const int lane = own_lane();
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(block_threads)
   for (int64_t i = grid_thread() / warp; i < rows; i += grid_threads() / warp) {
     W sum = 0, squares = 0;
     Row::read(x + i * width, width, lane, [&](int e, W value) { held[e] = value; });
-    const W first = __shfl_sync(0xffffffffu, held[0], 0);  // as the CPU's
+    const W first = __shfl_sync(0xffffffffu, held[0], 0);  // see norm_cpu.cpp
 #pragma unroll
     for (int e = 0; e < count; ++e) sum += Row::has(e, lane, width) ? held[e] - first : W(0);
     const W m = first + warp_sum(sum) * share;
@@ -85,13 +86,14 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// The same for rows of any width.
+// The forward pass for rows of any width.
 template <class T>
-void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, double eps, T* y,
-                  Wide<T>* mean, Wide<T>* rstd) {
+void wide_forward(RowsSize size, const T* x, const T* weight, const T* bias, double eps, T* y, Wide<T>* mean,
+                  Wide<T>* rstd) {
+  const int64_t rows = size.rows, width = size.width;
   using W = Wide<T>;
   each_row(rows, [=] __device__(int64_t i, int lane) {
-    const T* row = x + i * width;  // in the first cache after the first of the three passes
+    const T* row = x + i * width;  // the first of three passes leaves it in the first cache
     const W first = W(row[0]);
     const W m = first + lanes_sum<W>(width, lane, [=](int64_t j) { return W(row[j]) - first; }) / W(width);
     const W squares = lanes_sum<W>(width, lane, [=](int64_t j) {
@@ -108,8 +110,8 @@ void wide_forward(int64_t rows, int64_t width, const T* x, const T* weight, cons
   });
 }
 
-// f.operator()<V, count, full>() for the least of some counts that hold a row in a warp, with neighbours
-// moved together where they can be. False for none.
+// Calls f.operator()<V, count, full>() with the least count for which a warp holds a row, loading
+// neighbouring elements together where alignment allows. Returns false if the row is too wide.
 template <class T, class F> bool with_held(int64_t width, bool paired, const F& f) {
   constexpr int v = neighbours<T>;
   const auto fits = [&]<int count>(std::integral_constant<int, count>) {
@@ -132,32 +134,40 @@ template <class T, class F> bool with_held(int64_t width, bool paired, const F& 
 
 template <>
 template <class T>
-void LayerNormKernels<Cuda>::forward(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias,
-                                     double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+void LayerNormKernels<Cuda>::forward(RowsSize size, const T* x, const T* weight, const T* bias, double eps,
+                                     T* y, Wide<T>* mean, Wide<T>* rstd) {
+  const int64_t rows = size.rows, width = size.width;
   constexpr int v = neighbours<T>;
   const auto fits = [&](const T* p) { return aligned(p, v); };
   const bool paired = width % v == 0 && fits(x) && fits(weight) && fits(bias) && fits(y);
   if (rows == 0) return;
   const bool held = with_held<T>(width, paired, [&]<int V, int count, bool full>() {
-    launch(forward_held<T, V, count, full>, grid_for(rows * warp), rows, width, x, weight, bias, Wide<T>(eps),
-           y, mean, rstd);
+    launch(forward_held<T, V, count, full>, grid_for(rows * warp), size, x, weight, bias, Wide<T>(eps), y,
+           mean, rstd);
   });
-  if (!held) wide_forward(rows, width, x, weight, bias, eps, y, mean, rstd);
+  if (!held) wide_forward(size, x, weight, bias, eps, y, mean, rstd);
 }
 
 namespace {
 
-// The sums of one part of the rows, for each column: of dy h and of dy. [parts, width] each
+// The sums of dy h and of dy over one part of the rows, for each column. [parts, width] each
 template <class W> struct PartialSums { W *dy_h, *dy; };
 
-// parts [width] = the sum of a column's number in each warp, in the order of the warps. own: as Row has it.
+// What the backward pass reads; see norm_kernels.h.
+template <class T> struct BackwardInputs {
+  const T *dy, *x, *weight;
+  const Wide<T>*mean, *rstd;
+};
+
+// parts [width] = the sum over the warps of what each holds of a column, in their order; `own` is laid out as
+// HeldRow.
 template <class Row, class W, int count>
 __device__ void sum_warps(const W (&own)[count], int64_t width, W* parts) {
   constexpr int at_once = std::min(count, 64 / static_cast<int>(sizeof(W)));  // in 16 KB
   __shared__ W tile[warps][at_once * warp];
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
-    __syncthreads();  // what was there has been read
+    __syncthreads();  // the tile's earlier content has been read
 #pragma unroll
     for (int e = first; e < std::min(count, first + at_once); ++e)
       tile[own_warp()][(e - first) * warp + own_lane()] = own[e];
@@ -173,25 +183,26 @@ __device__ void sum_warps(const W (&own)[count], int64_t width, W* parts) {
   }
 }
 
-// dx = rstd (g - mean(g) - h mean(g h)), g = dy weight, h = (x - mean) rstd, and the sums that dweight and
-// dbias are made of, in one pass: each warp holds a row. Block: one part.
+// dx = rstd (g - mean(g) - h mean(g h)), g = dy weight, h = (x - mean) rstd, and the partial sums of dweight
+// and dbias, in one pass over memory: each warp holds a row. One block for each part of the rows.
 template <class T, int V, int count, bool full>
 __global__ void __launch_bounds__(block_threads)
-    backward_part(int64_t rows, int64_t width, int64_t rows_a_part, const T* dy, const T* x, const T* weight,
-                  const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx, PartialSums<Wide<T>> parts) {
+    backward_part(RowsSize size, BackwardInputs<T> in, Target<T> dx, int64_t rows_a_part,
+                  PartialSums<Wide<T>> parts) {
   wait_for_previous_kernel();
+  const int64_t rows = size.rows, width = size.width;
   using W = Wide<T>;
   using Row = HeldRow<V, count, full>;
   const int lane = own_lane();
   const W share = W(1) / W(width);
   const int64_t end = min(rows, (int64_t{blockIdx.x} + 1) * rows_a_part);
   W w[count], dy_h[count] = {}, dy_sum[count] = {};
-  Row::read(weight, width, lane, [&](int e, W value) { w[e] = value; });
+  Row::read(in.weight, width, lane, [&](int e, W value) { w[e] = value; });
   for (int64_t i = blockIdx.x * rows_a_part + own_warp(); i < end; i += warps) {
-    const W m = mean[i], r = rstd[i];
+    const W m = in.mean[i], r = in.rstd[i];
     W g[count], h[count], g_sum = 0, gh_sum = 0;
-    Row::read(dy + i * width, width, lane, [&](int e, W value) { g[e] = value; });
-    Row::read(x + i * width, width, lane, [&](int e, W value) { h[e] = value; });
+    Row::read(in.dy + i * width, width, lane, [&](int e, W value) { g[e] = value; });
+    Row::read(in.x + i * width, width, lane, [&](int e, W value) { h[e] = value; });
 #pragma unroll
     for (int e = 0; e < count; ++e) {
       h[e] = Row::has(e, lane, width) ? (h[e] - m) * r : W(0);
@@ -201,56 +212,57 @@ __global__ void __launch_bounds__(block_threads)
       g_sum += g[e];
       gh_sum += g[e] * h[e];
     }
-    if (!dx) continue;
+    if (!dx.data) continue;
     const W g_mean = warp_sum(g_sum) * share, gh_mean = warp_sum(gh_sum) * share;
-    Row::write(dx + i * width, width, lane, add_dx,
+    Row::write(dx.data + i * width, width, lane, dx.add,
                [&](int e) { return (g[e] - g_mean - h[e] * gh_mean) * r; });
   }
   if (parts.dy_h) sum_warps<Row>(dy_h, width, parts.dy_h + blockIdx.x * width);
   if (parts.dy) sum_warps<Row>(dy_sum, width, parts.dy + blockIdx.x * width);
 }
 
-// The same in a pass for each gradient, for rows of any width.
-template <class T>
-void wide_input_gradient(int64_t rows, int64_t width, const T* dy, const T* x, const T* weight,
-                         const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add) {
+// dx, and below dweight, for rows of any width.
+template <class T> void wide_input_gradient(RowsSize size, const BackwardInputs<T>& in, Target<T> dx) {
   using W = Wide<T>;
-  each_row(rows, [=] __device__(int64_t i, int lane) {
-    const T *dy_row = dy + i * width, *x_row = x + i * width;
-    const W m = mean[i], r = rstd[i];
+  const int64_t width = size.width;
+  each_row(size.rows, [=] __device__(int64_t i, int lane) {
+    const T *dy_row = in.dy + i * width, *x_row = in.x + i * width, *weight = in.weight;
+    const W m = in.mean[i], r = in.rstd[i];
     const auto g = [=](int64_t j) { return W(dy_row[j]) * W(weight[j]); };
     const auto h = [=](int64_t j) { return (W(x_row[j]) - m) * r; };
     const W g_mean = lanes_sum<W>(width, lane, g) / W(width);
     const W gh_mean = lanes_sum<W>(width, lane, [=](int64_t j) { return g(j) * h(j); }) / W(width);
-    lanes_write(width, lane, dx + i * width, add,
+    lanes_write(width, lane, dx.data + i * width, dx.add,
                 [=](int64_t j) { return (g(j) - g_mean - h(j) * gh_mean) * r; });
   });
 }
 
-template <class T>
-void wide_weight_gradient(int64_t rows, int64_t width, const T* dy, const T* x, const Wide<T>* mean,
-                          const Wide<T>* rstd, T* dweight, bool add) {
+template <class T> void wide_weight_gradient(RowsSize size, const BackwardInputs<T>& in, Target<T> dweight) {
   using W = Wide<T>;
+  const int64_t width = size.width;
   column_sums(
-      rows, width,
+      size.rows, width,
       [=] __device__(int64_t i, int64_t j) {
-        return W(dy[i * width + j]) * ((W(x[i * width + j]) - mean[i]) * rstd[i]);
+        return W(in.dy[i * width + j]) * ((W(in.x[i * width + j]) - in.mean[i]) * in.rstd[i]);
       },
-      W(1), dweight, add);
+      W(1), dweight.data, dweight.add);
 }
 
 }  // namespace
 
 template <>
 template <class T>
-void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, const T* x, const T* weight,
-                                      const Wide<T>* mean, const Wide<T>* rstd, T* dx, bool add_dx,
-                                      T* dweight, bool add_dweight, T* dbias, bool add_dbias) {
+void LayerNormKernels<Cuda>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
+                                      const Wide<T>* mean, const Wide<T>* rstd,
+                                      const LayerGradients<T>& gradients) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const auto& [dx, dweight, dbias] = gradients;
+  const BackwardInputs<T> in{dy, x, weight, mean, rstd};
   if (width > 32 * warp) {
-    if (dx) wide_input_gradient(rows, width, dy, x, weight, mean, rstd, dx, add_dx);
-    if (dweight) wide_weight_gradient(rows, width, dy, x, mean, rstd, dweight, add_dweight);
-    if (dbias) sum_of_rows(rows, width, dy, W(1), dbias, add_dbias);
+    if (dx) wide_input_gradient(size, in, dx);
+    if (dweight) wide_weight_gradient(size, in, dweight);
+    if (dbias) sum_of_rows(rows, width, dy, W(1), dbias.data, dbias.add);
     return;
   }
   constexpr int64_t most_parts = 512, least_rows = 4 * warps;
@@ -259,12 +271,13 @@ void LayerNormKernels<Cuda>::backward(int64_t rows, int64_t width, const T* dy, 
   const PartialSums<W> sums{dweight ? dy_h.data() : nullptr, dbias ? dy_sum.data() : nullptr};
   constexpr int v = neighbours<T>;
   const auto fits = [&](const T* p) { return aligned(p, v); };
-  const bool paired = width % v == 0 && fits(x) && fits(dy) && fits(weight) && fits(dx);
+  const bool paired = width % v == 0 && fits(x) && fits(dy) && fits(weight) && fits(dx.data);
+  const Target<T> to = gradients.dx;
   with_held<T>(width, paired, [&]<int V, int count, bool full>() {
-    launch(backward_part<T, V, count, full>, LaunchGrid{dim3(static_cast<unsigned>(parts))}, rows, width,
-           (rows + parts - 1) / parts, dy, x, weight, mean, rstd, dx, add_dx, sums);
+    launch(backward_part<T, V, count, full>, LaunchGrid{dim3(static_cast<unsigned>(parts))}, size, in, to,
+           (rows + parts - 1) / parts, sums);
   });
-  sum_parts<T>(width, parts, {sums.dy_h, dweight, add_dweight}, {sums.dy, dbias, add_dbias});
+  sum_parts<T>(width, parts, {sums.dy_h, dweight.data, dweight.add}, {sums.dy, dbias.data, dbias.add});
 }
 
 TESSERA_FOR_FLOATS(LayerNormKernels<Cuda>::forward)

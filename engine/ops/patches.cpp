@@ -3,9 +3,9 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/patches_kernels.h"
 #include "engine/ops/shape_kernels.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
@@ -29,7 +29,7 @@ ImageSize size_of(const Tensor& image) { return {image.dim(0), image.dim(1), ima
 
 void copy(const Walk<2>& walk, const Tensor& x, const Tensor& y, bool add) {
   dispatch(x, "patches", [&]<class Dev, class T>() {
-    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>(), y.data<T>(), add);
+    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>(), {y.data<T>(), add});
   });
 }
 
@@ -57,7 +57,7 @@ Tensor patches(const Tensor& image, int64_t size) {
       Tensor::empty({images, high * wide, channels * size * size}, image.dtype(), image.device());
   copy(make_walk(loops, in_image, row_major(loops)), image, y, false);
   const auto backward = [loops, in_image](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     copy(make_walk(loops, row_major(loops), in_image), g.dy(), dx.tensor(), dx.add());
   };
   return record("patches", y, {image}, backward);
@@ -74,9 +74,9 @@ Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift)
     ShiftKernels<Dev>::template forward<T>(size, shifts, image.data<T>(), y.data<T>());
   });
   const auto backward = [size, shifts](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "shifted_copies", [&]<class Dev, class T>() {
-      ShiftKernels<Dev>::template backward<T>(size, shifts, g.dy().data<T>(), dx.data<T>(), dx.add());
+      ShiftKernels<Dev>::template backward<T>(size, shifts, g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("shifted_copies", y, {image}, backward);
@@ -95,10 +95,9 @@ Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions,
     ShiftedPatchKernels<Dev>::template forward<T>(places, shifts, image.data<T>(), y.data<T>());
   });
   const auto backward = [places, shifts](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "shifted_patches", [&]<class Dev, class T>() {
-      ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.data<T>(),
-                                                     dx.add());
+      ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("shifted_patches", y, {image}, backward);

@@ -11,17 +11,17 @@ namespace tessera {
 // W.
 Tensor patches(const Tensor& image, int64_t size);
 
-// Where the shifted copies look: left, right, up, down; the four diagonals; first the former, then the
-// latter.
+// The directions of the shifted copies: left, right, up and down; the four diagonals; or all eight, in this
+// order.
 enum class Directions : uint8_t { cardinal, diagonal, all };
 
-// The image and its copies, each seen `shift` pixels further along a direction, zero outside (Lee et al.,
+// The image and its copies, each shifted by `shift` pixels along a direction, zero outside (Lee et al.,
 // "Vision Transformer for Small-Size Datasets", 2021): x_d(i, j) = x(i + shift dy_d, j + shift dx_d); [B, C,
 // H, W] -> [B, C (1 + directions), H, W], the image itself first.
 Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift);
 
-// patches(shifted_copies(image, directions, shift), size), gathered straight from the image: the copies are
-// never made. [B, C, H, W] -> [B, N, C (1 + directions) P P]. Errors as theirs.
+// patches(shifted_copies(image, directions, shift), size), gathered from the image without making the copies.
+// [B, C, H, W] -> [B, N, C (1 + directions) P P]. Fails as those two do.
 Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions, int64_t shift);
 
 }  // namespace tessera

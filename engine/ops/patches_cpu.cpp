@@ -47,14 +47,14 @@ void sum_moved_back(const ImageSize& size, const Shifts& shifts, int64_t line, c
 
 template <>
 template <class T>
-void ShiftKernels<Cpu>::backward(const ImageSize& size, const Shifts& shifts, const T* dy, T* dx, bool add) {
+void ShiftKernels<Cpu>::backward(const ImageSize& size, const Shifts& shifts, const T* dy, Target<T> dx) {
   const int64_t lines = size.images * size.channels * size.height, width = size.width;
   parallel_for(lines, rows_a_chunk(width * shifts.count), [=](int64_t begin, int64_t end) {
     std::vector<Wide<T>> line_sum(static_cast<size_t>(width));
     const Wide<T>* sum = line_sum.data();
     for (int64_t line = begin; line < end; ++line) {
       sum_moved_back(size, shifts, line, dy, line_sum.data());
-      write_each(0, width, dx + line * width, add, [=](int64_t j) { return sum[j]; });
+      write_each(0, width, dx.data + line * width, dx.add, [=](int64_t j) { return sum[j]; });
     }
   });
 }
@@ -95,17 +95,17 @@ void ShiftedPatchKernels<Cpu>::forward(const PatchPlaces& places, const Shifts& 
 
 template <>
 template <class T>
-void ShiftedPatchKernels<Cpu>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, T* dx,
-                                        bool add) {
+void ShiftedPatchKernels<Cpu>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy,
+                                        Target<T> dx) {
   const ImageSize& image = places.image;
   const int64_t lines = image.images * image.channels * image.height;
   parallel_rows(lines, image.width * shifts.count, [&](int64_t line) {
     const int64_t i = line % image.height, plane = line / image.height;
     for (int64_t j = 0; j < image.width; ++j) {
-      T& place = dx[line * image.width + j];
+      T& place = dx.data[line * image.width + j];
       const Wide<T> sum =
           sum_of_copies(places, shifts, plane / image.channels, plane % image.channels, i, j, dy);
-      store(place, add ? Wide<T>(place) + sum : sum);
+      store(place, dx.add ? Wide<T>(place) + sum : sum);
     }
   });
 }

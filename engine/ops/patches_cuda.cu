@@ -21,9 +21,9 @@ void ShiftKernels<Cuda>::forward(const ImageSize& size, const Shifts& shifts, co
 
 template <>
 template <class T>
-void ShiftKernels<Cuda>::backward(const ImageSize& size, const Shifts& shifts, const T* dy, T* dx, bool add) {
+void ShiftKernels<Cuda>::backward(const ImageSize& size, const Shifts& shifts, const T* dy, Target<T> dx) {
   using W = Wide<T>;
-  map(size.images * size.channels * size.height * size.width, dx, add, [=] __device__(int64_t at) {
+  map(size.images * size.channels * size.height * size.width, dx.data, dx.add, [=] __device__(int64_t at) {
     const int64_t j = split_off(at, size.width), i = split_off(at, size.height);
     const int64_t c = split_off(at, size.channels);
     W sum = 0;
@@ -41,8 +41,8 @@ TESSERA_FOR_FLOATS(ShiftKernels<Cuda>::backward)
 
 namespace {
 
-// V neighbours of a patch's line a thread: they are read one by one, for a shift may part them, and written
-// at once.
+// A thread copies V neighbouring pixels of a row of a patch. It reads them one by one, because a shift may
+// misalign them, and writes them at once.
 template <int V, class T>
 __global__ void gather_patches(int64_t packs, PatchPlaces places, Shifts shifts, const T* x, T* y) {
   wait_for_previous_kernel();
@@ -79,10 +79,10 @@ void ShiftedPatchKernels<Cuda>::forward(const PatchPlaces& places, const Shifts&
 
 template <>
 template <class T>
-void ShiftedPatchKernels<Cuda>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, T* dx,
-                                         bool add) {
+void ShiftedPatchKernels<Cuda>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy,
+                                         Target<T> dx) {
   const ImageSize size = places.image;
-  map(size.images * size.channels * size.height * size.width, dx, add, [=] __device__(int64_t at) {
+  map(size.images * size.channels * size.height * size.width, dx.data, dx.add, [=] __device__(int64_t at) {
     const int64_t j = split_off(at, size.width), i = split_off(at, size.height);
     const int64_t c = split_off(at, size.channels);
     return sum_of_copies(places, shifts, at, c, i, j, dy);

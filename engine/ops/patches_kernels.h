@@ -5,10 +5,11 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
-// The offsets (dy, dx) in pixels of the copies, the image's own (0, 0) first.
+// The offsets (dy, dx) of the copies in pixels; the first, (0, 0), is the image itself.
 struct Shifts {
   struct Offset {
     int64_t dy = 0, dx = 0;
@@ -26,7 +27,7 @@ struct ImageSize {
   TESSERA_HD bool has(int64_t i, int64_t j) const { return i >= 0 && i < height && j >= 0 && j < width; }
 };
 
-// The patches of a batch of images and of their copies, [images, high, wide, copies, channels, size, size].
+// The layout of the patches of images and their copies, [images, high, wide, copies, channels, size, size].
 struct PatchPlaces {
   ImageSize image;
   int64_t copies, size, high, wide;
@@ -38,7 +39,7 @@ struct PatchPlaces {
         high(image.height / size),
         wide(image.width / size) {}
 
-  // Where pixel (i, j) of channel c of copy d of image b stands.
+  // The offset of pixel (i, j) of channel c of copy d of image b.
   TESSERA_HD int64_t operator()(int64_t b, int64_t d, int64_t c, int64_t i, int64_t j) const {
     const int64_t u = i / size, v = j / size;
     return (((b * high + u) * wide + v) * copies + d) * image.channels * size * size +
@@ -50,12 +51,12 @@ template <class Dev> struct ShiftKernels {
   // y [images, shifts, channels, height, width]: y_d(i, j) = x(i + dy_d, j + dx_d), 0 outside.
   template <class T> static void forward(const ImageSize& size, const Shifts& shifts, const T* x, T* y);
 
-  // dx(i, j) = sum over d of dy_d(i - dy_d, j - dx_d), written or added to.
+  // dx(i, j) = sum over d of dy_d(i - dy_d, j - dx_d),
   template <class T>
-  static void backward(const ImageSize& size, const Shifts& shifts, const T* dy, T* dx, bool add);
+  static void backward(const ImageSize& size, const Shifts& shifts, const T* dy, Target<T> dx);
 };
 
-// What pixel (i, j) of channel c of image b gets of dy, laid out by `places`.
+// The gradient of pixel (i, j) of channel c of image b: the sum over its copies in dy, laid out by `places`.
 template <class T>
 TESSERA_HD inline Wide<T> sum_of_copies(const PatchPlaces& places, const Shifts& shifts, int64_t b, int64_t c,
                                         int64_t i, int64_t j, const T* dy) {
@@ -67,11 +68,11 @@ TESSERA_HD inline Wide<T> sum_of_copies(const PatchPlaces& places, const Shifts&
   return sum;
 }
 
-// The same with the copies cut into patches: y, dy as PatchPlaces has them.
+// ShiftKernels with the copies cut into patches: y and dy are laid out by `places`.
 template <class Dev> struct ShiftedPatchKernels {
   template <class T> static void forward(const PatchPlaces& places, const Shifts& shifts, const T* x, T* y);
   template <class T>
-  static void backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, T* dx, bool add);
+  static void backward(const PatchPlaces& places, const Shifts& shifts, const T* dy, Target<T> dx);
 };
 
 }  // namespace tessera

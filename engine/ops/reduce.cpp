@@ -2,16 +2,16 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/reduce_kernels.h"
+#include "engine/ops/reduce_sum_to.h"
 #include "engine/ops/shape_kernels.h"
-#include "engine/ops/sum_to.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
 Fold::Fold(const Shape& from, const Shape& to) {
   const Strides x = row_major(from), y = stretched(to, from);
-  Walk<2> all;  // in x's order; a summed axis has the stride 0 in y
+  Walk<2> all;  // in x's order; a summed axis has stride 0 in y
   for (int i = 0; i < from.rank(); ++i) {
     const size_t axis = static_cast<size_t>(i);
     all.append(from[i], {x[axis], y[axis]});
@@ -34,11 +34,11 @@ namespace {
 
 void run_sum(const Shape& from, const Shape& to, double factor, const Tensor& x, const Tensor& y, bool add) {
   dispatch(x, "sum", [&]<class Dev, class T>() {
-    ReduceKernels<Dev>::template sum<T>(Fold(from, to), factor, x.data<T>(), y.data<T>(), add);
+    ReduceKernels<Dev>::template sum<T>(Fold(from, to), factor, x.data<T>(), {y.data<T>(), add});
   });
 }
 
-// x's shape with the axes at a size of 1; none stands for all.
+// `shape` with the named axes at size 1.
 Shape folded(const Shape& shape, const std::vector<int>& axes, const char* what) {
   Shape result = shape;
   std::vector<bool> named(static_cast<size_t>(shape.rank()), false);
@@ -70,11 +70,11 @@ Tensor reduce(OpName op, const Tensor& x, const std::vector<int>& axes, bool kee
   const Tensor y = Tensor::empty(keep ? to : without_axes(from, axes), x.dtype(), x.device());
   run_sum(from, to, factor, x, y, false);
   const auto backward = [from, to, factor](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     const Tensor& dy = g.dy();
     const Walk<2> walk = make_walk(from, stretched(to, from), row_major(from));
     dispatch(dy, "sum", [&]<class Dev, class T>() {
-      CopyKernels<Dev>::template copy<T>(walk, factor, dy.data<T>(), dx.data<T>(), dx.add());
+      CopyKernels<Dev>::template copy<T>(walk, factor, dy.data<T>(), dx.target<T>());
     });
   };
   return record(op, y, {x}, backward);
@@ -91,7 +91,7 @@ std::vector<int> all_axes(const Tensor& x) {
 void add_sum_to(Gradients& g, int i, const Tensor& dy, const Shape& shape, double factor) {
   if (!g.wants(i)) return;
   if (dy.shape() == shape && factor == 1) return g.add(i, dy);
-  const Written dx(g, i);
+  const InputGradient dx(g, i);
   run_sum(dy.shape(), shape, factor, dy, dx.tensor(), dx.add());
 }
 
@@ -110,19 +110,17 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keep) {
 Tensor max(const Tensor& x, int axis, bool keep) {
   const Shape kept = folded(x.shape(), {axis}, "max");
   const int along = x.shape().axis(axis);
-  const int64_t outer = x.shape().elements(0, along), count = x.dim(axis),
-                inner = x.shape().elements(along + 1, x.rank());
-  check(count > 0, "max: axis ", axis, " of ", x.shape(), " has no entry");
+  const AxisSize size{x.shape().elements(0, along), x.dim(axis), x.shape().elements(along + 1, x.rank())};
+  check(size.count > 0, "max: axis ", axis, " of ", x.shape(), " has no entry");
   const Tensor y = Tensor::empty(keep ? kept : x.shape().without(axis), x.dtype(), x.device());
   const Tensor at = Tensor::empty(kept, DType::i64, x.device());
   dispatch(x, "max", [&]<class Dev, class T>() {
-    MaxKernels<Dev>::template forward<T>(outer, count, inner, x.data<T>(), y.data<T>(), at.data<int64_t>());
+    MaxKernels<Dev>::template forward<T>(size, x.data<T>(), y.data<T>(), at.data<int64_t>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "max", [&]<class Dev, class T>() {
-      MaxKernels<Dev>::template backward<T>(outer, count, inner, g.dy().data<T>(), at.data<int64_t>(),
-                                            dx.data<T>(), dx.add());
+      MaxKernels<Dev>::template backward<T>(size, g.dy().data<T>(), at.data<int64_t>(), dx.target<T>());
     });
   };
   return record("max", y, {x}, backward);

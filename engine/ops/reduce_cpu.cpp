@@ -10,13 +10,14 @@ namespace tessera {
 
 namespace {
 
-// How a fold's summed part is cut: a long summed row into pieces, the steps over rows and pieces into chunks.
-struct Cut {
+// How the summed axes of a fold are cut: a long row into pieces, and the steps over rows and pieces into
+// chunks.
+struct SumChunks {
   int64_t piece, pieces;  // of a row
   int64_t steps, grain;   // grain steps make a chunk
   int64_t chunks;
 
-  explicit Cut(const Fold& fold)
+  explicit SumChunks(const Fold& fold)
       : piece(fold.width_kept ? fold.width : std::min(fold.width, chunk_length(chunk_elements))),
         pieces(piece == 0 ? 1 : (fold.width + piece - 1) / piece),
         steps(fold.summed.elements(fold.summed.rank) * pieces),
@@ -24,8 +25,9 @@ struct Cut {
         chunks(std::max<int64_t>(1, (steps + grain - 1) / grain)) {}
 };
 
-// Adds up one chunk: into out[0, width) where the last axis stays, else into *out.
-template <class T> void sum_chunk(const Fold& fold, const Cut& cut, int64_t chunk, const T* x, Wide<T>* out) {
+// Adds up one chunk: into out[0, width) where the last axis is kept, otherwise into *out.
+template <class T>
+void sum_chunk(const Fold& fold, const SumChunks& cut, int64_t chunk, const T* x, Wide<T>* out) {
   using W = Wide<T>;
   std::fill_n(out, fold.width_kept ? fold.width : 1, W(0));
   const int64_t begin = chunk * cut.grain, end = std::min(cut.steps, begin + cut.grain);
@@ -46,14 +48,14 @@ template <class T> void sum_chunk(const Fold& fold, const Cut& cut, int64_t chun
 
 }  // namespace
 
-// Each chunk's sum stands in `parts`; these are added in their order.
+// `parts` holds the sum of each chunk; they are added in order.
 template <>
 template <class T>
-void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, T* y, bool add) {
+void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, Target<T> y) {
   using W = Wide<T>;
-  const Cut cut(fold);
+  const SumChunks cut(fold);
   const int64_t outer = fold.kept.elements(fold.kept.rank), chunks = cut.chunks;
-  const int64_t wide = fold.width_kept ? fold.width : 1;  // sums that stand side by side
+  const int64_t wide = fold.width_kept ? fold.width : 1;  // sums that lie side by side
   std::vector<W> parts(static_cast<size_t>(outer * chunks * wide));
   parallel_rows(outer * chunks, std::min(cut.steps, cut.grain) * cut.piece, [&](int64_t task) {
     const T* from = x + fold.kept.at(task / chunks, fold.kept.rank)[0];
@@ -61,7 +63,7 @@ void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, T* y, 
   });
   parallel_rows(outer, chunks * wide, [&](int64_t o) {
     const W* own = parts.data() + o * chunks * wide;
-    write_each(0, wide, y + fold.kept.at(o, fold.kept.rank)[1], add, [=](int64_t j) {
+    write_each(0, wide, y.data + fold.kept.at(o, fold.kept.rank)[1], y.add, [=](int64_t j) {
       W sum = own[j];
       for (int64_t c = 1; c < chunks; ++c) sum += own[c * wide + j];
       return W(factor) * sum;
@@ -69,9 +71,8 @@ void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, T* y, 
   });
 }
 
-template <>
-template <class T>
-void MaxKernels<Cpu>::forward(int64_t outer, int64_t count, int64_t inner, const T* x, T* y, int64_t* at) {
+template <> template <class T> void MaxKernels<Cpu>::forward(AxisSize size, const T* x, T* y, int64_t* at) {
+  const int64_t outer = size.outer, count = size.count, inner = size.inner;
   parallel_rows(outer, count * inner, [=](int64_t o) {
     const T* from = x + o * count * inner;
     T* best = y + o * inner;
@@ -81,7 +82,7 @@ void MaxKernels<Cpu>::forward(int64_t outer, int64_t count, int64_t inner, const
     for (int64_t i = 1; i < count; ++i)
       for (int64_t j = 0; j < inner; ++j) {
         const Wide<T> value(from[i * inner + j]), so_far(best[j]);
-        if (value <= so_far || std::isnan(so_far)) continue;  // a NaN is taken, and stays
+        if (value <= so_far || std::isnan(so_far)) continue;  // a NaN is the maximum, and remains it
         best[j] = from[i * inner + j];
         where[j] = i;
       }
@@ -90,12 +91,12 @@ void MaxKernels<Cpu>::forward(int64_t outer, int64_t count, int64_t inner, const
 
 template <>
 template <class T>
-void MaxKernels<Cpu>::backward(int64_t outer, int64_t count, int64_t inner, const T* dy, const int64_t* at,
-                               T* dx, bool add) {
+void MaxKernels<Cpu>::backward(AxisSize size, const T* dy, const int64_t* at, Target<T> dx) {
+  const int64_t outer = size.outer, count = size.count, inner = size.inner;
   using W = Wide<T>;
   parallel_rows(outer * count, inner, [=](int64_t row) {
     const int64_t i = row % count, first = row / count * inner;
-    write_each(0, inner, dx + row * inner, add,
+    write_each(0, inner, dx.data + row * inner, dx.add,
                [=](int64_t j) { return at[first + j] == i ? W(dy[first + j]) : W(0); });
   });
 }

@@ -6,7 +6,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t part_elements = 1 << 13;  // that a block sums, at least, before the work is cut into parts
+constexpr int64_t part_elements = 1 << 13;  // a sum is cut into parts of at least so many elements
 constexpr int64_t most_parts = 128;
 constexpr int64_t most_blocks_z = 65535;
 
@@ -36,7 +36,8 @@ __global__ void sum_rows(Fold fold, int64_t outputs, int64_t length, int64_t par
   }
 }
 
-// The same where the last axis stays: block (warp, 8) sums columns; z counts the other kept entries.
+// sum_rows for a fold that keeps the last axis: block (warp, 8) sums columns; blockIdx.z counts the other
+// kept entries.
 template <class T>
 __global__ void sum_columns(Fold fold, int64_t outer, int64_t rows, int64_t part, const T* x,
                             Wide<T>* parts) {
@@ -67,7 +68,7 @@ unsigned blocks(int64_t n, int64_t most = most_blocks_z) {
   return static_cast<unsigned>(std::clamp<int64_t>(n, 1, most));
 }
 
-// Into how many parts a sum of `length` elements of each of `outputs` is cut: by the sizes alone.
+// The number of parts that each of `outputs` sums of `length` elements is cut into. The sizes alone fix it.
 int64_t parts_of(int64_t length, int64_t outputs, int64_t least) {
   if (outputs > 1 << 10) return 1;
   return std::clamp<int64_t>(length / least, 1, most_parts);
@@ -82,7 +83,7 @@ __global__ void largest(int64_t outer, int64_t count, int64_t inner, const T* x,
     int64_t where = 0;
     for (int64_t i = 1; i < count; ++i) {
       const Wide<T> value = Wide<T>(from[i * inner]);
-      if (value <= best || best != best) continue;  // a NaN is taken, and stays
+      if (value <= best || best != best) continue;  // a NaN is the maximum, and remains it
       best = value;
       where = i;
     }
@@ -95,7 +96,7 @@ __global__ void largest(int64_t outer, int64_t count, int64_t inner, const T* x,
 
 template <>
 template <class T>
-void ReduceKernels<Cuda>::sum(const Fold& fold, double factor, const T* x, T* y, bool add) {
+void ReduceKernels<Cuda>::sum(const Fold& fold, double factor, const T* x, Target<T> y) {
   using W = Wide<T>;
   const int64_t outer = fold.kept.elements(fold.kept.rank), outputs = fold.outputs(),
                 rows = fold.summed.elements(fold.summed.rank);
@@ -107,7 +108,7 @@ void ReduceKernels<Cuda>::sum(const Fold& fold, double factor, const T* x, T* y,
         sum_columns<T>,
         LaunchGrid{dim3(blocks((fold.width + warp - 1) / warp), blocks(parts), blocks(outer)), dim3(warp, 8)},
         fold, outer, rows, part, x, scratch.data());
-    return sum_parts(outputs, parts, scratch.data(), W(factor), y, add);
+    return sum_parts(outputs, parts, scratch.data(), W(factor), y.data, y.add);
   }
   const int64_t length = rows * fold.width, parts = parts_of(length, outputs, part_elements),
                 part = (length + parts - 1) / parts;
@@ -121,21 +122,20 @@ void ReduceKernels<Cuda>::sum(const Fold& fold, double factor, const T* x, T* y,
     start(sum_rows<warp, T>, block_threads / warp);
   else
     start(sum_rows<block_threads, T>, 1);
-  sum_parts(outputs, parts, scratch.data(), W(factor), y, add);
+  sum_parts(outputs, parts, scratch.data(), W(factor), y.data, y.add);
 }
 
-template <>
-template <class T>
-void MaxKernels<Cuda>::forward(int64_t outer, int64_t count, int64_t inner, const T* x, T* y, int64_t* at) {
+template <> template <class T> void MaxKernels<Cuda>::forward(AxisSize size, const T* x, T* y, int64_t* at) {
+  const int64_t outer = size.outer, count = size.count, inner = size.inner;
   if (outer * inner > 0) launch(largest<T>, grid_for(outer * inner), outer, count, inner, x, y, at);
 }
 
 template <>
 template <class T>
-void MaxKernels<Cuda>::backward(int64_t outer, int64_t count, int64_t inner, const T* dy, const int64_t* at,
-                                T* dx, bool add) {
+void MaxKernels<Cuda>::backward(AxisSize size, const T* dy, const int64_t* at, Target<T> dx) {
+  const int64_t outer = size.outer, count = size.count, inner = size.inner;
   using W = Wide<T>;
-  map(outer * count * inner, dx, add, [=] __device__(int64_t k) {
+  map(outer * count * inner, dx.data, dx.add, [=] __device__(int64_t k) {
     const int64_t place = k / (count * inner) * inner + k % inner;
     return at[place] == k / inner % count ? W(dy[place]) : W(0);
   });

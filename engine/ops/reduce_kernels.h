@@ -4,16 +4,18 @@
 
 #include "engine/core/dtype.h"
 #include "engine/cpu/walk.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
-// How a contiguous x of some shape is summed to y, of a shape that broadcasts to it. x's last axis, after
-// axes of one entry are left out and like neighbours are one, is walked by itself.
+// How a contiguous x is summed to y, whose shape broadcasts to x's. Axes of one entry are left out, and
+// neighbouring axes that are both kept or both summed are merged; the last axis that remains is walked by
+// itself.
 struct Fold {
-  Walk<2> kept;            // through x and y, over the other axes that stay
+  Walk<2> kept;            // through x and y, over the other axes that are kept
   Walk<1> summed;          // through x, over the other axes that are summed
-  int64_t width = 1;       // of the last axis
-  bool width_kept = true;  // whether it stays or is summed
+  int64_t width = 1;       // size of the last axis
+  bool width_kept = true;  // whether the last axis is kept or summed
 
   Fold(const Shape& from, const Shape& to);
 
@@ -21,19 +23,19 @@ struct Fold {
 };
 
 template <class Dev> struct ReduceKernels {
-  // y = factor * sum, written or added to.
-  template <class T> static void sum(const Fold& fold, double factor, const T* x, T* y, bool add);
+  // y = factor * sum
+  template <class T> static void sum(const Fold& fold, double factor, const T* x, Target<T> y);
 };
 
-// Along the middle axis of x [outer, count, inner]; y and `at`, where the largest stands, [outer, inner].
-template <class Dev> struct MaxKernels {
-  template <class T>
-  static void forward(int64_t outer, int64_t count, int64_t inner, const T* x, T* y, int64_t* at);
+// x [outer, count, inner], reduced along its middle axis to [outer, inner].
+struct AxisSize {
+  int64_t outer, count, inner;
+};
 
-  // dx [outer, count, inner], written or added to.
-  template <class T>
-  static void backward(int64_t outer, int64_t count, int64_t inner, const T* dy, const int64_t* at, T* dx,
-                       bool add);
+// y, and `at`, the index of the largest along the axis: [outer, inner].
+template <class Dev> struct MaxKernels {
+  template <class T> static void forward(AxisSize size, const T* x, T* y, int64_t* at);
+  template <class T> static void backward(AxisSize size, const T* dy, const int64_t* at, Target<T> dx);
 };
 
 }  // namespace tessera

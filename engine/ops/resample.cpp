@@ -6,14 +6,14 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/resample_kernels.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
 namespace {
 
-// The taps of an axis as tensors on a device, for a kernel and its backward.
+// The taps of an axis as tensors on a device, for the kernels of both passes.
 struct TapTensors {
   Tensor first, from, weight;
   int64_t inputs, outputs;
@@ -109,10 +109,10 @@ Tensor resample(const Tensor& x, const Taps& vertical, const Taps& horizontal) {
                                               y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "resample", [&]<class Dev, class T>() {
       ResampleKernels<Dev>::template backward<T>(images, channels, rows.flat(), columns.flat(),
-                                                 g.dy().data<T>(), dx.add(), dx.data<T>());
+                                                 g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("resample", y, {x}, backward);

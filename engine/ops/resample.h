@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// How one axis of a map is read at another size: output i is the sum of weight * input over its taps.
+// How one axis of a map is resampled: output i is the sum of weight * input[from] over its taps.
 struct Taps {
   struct Tap {
     int64_t from;
@@ -24,8 +24,8 @@ Taps bicubic_taps(int64_t input, int64_t output);
 // Cell k of n averages entries floor(k input / n) .. ceil((k + 1) input / n) - 1 (adaptive average pooling).
 Taps average_taps(int64_t input, int64_t output);
 
-// Reads a map at other sizes, rows by `vertical`, columns by `horizontal`: [B, H, W, C] -> [B, H', W', C].
-// Fails where the taps are not for its sizes.
+// Resamples a map, its rows by `vertical`, its columns by `horizontal`: [B, H, W, C] -> [B, H', W', C].
+// Fails where the taps are for another size.
 Tensor resample(const Tensor& x, const Taps& vertical, const Taps& horizontal);
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-// f(output pixel, input pixel, weight) for every pair of taps of an image.
+// Calls f(output pixel, input pixel, weight) for every pair of taps of an image.
 template <class F> void each_pair(const FlatTaps& vertical, const FlatTaps& horizontal, F f) {
   for (int64_t i = 0; i < vertical.outputs; ++i)
     for (int64_t j = 0; j < horizontal.outputs; ++j)
@@ -19,7 +19,7 @@ template <class F> void each_pair(const FlatTaps& vertical, const FlatTaps& hori
             vertical.weight[u] * horizontal.weight[v]);
 }
 
-// to += weight * from, `channels` of them.
+// to += weight * from, for all channels.
 template <class From, class W> void add_weighed(W* to, const From* from, W weight, int64_t channels) {
 #pragma omp simd
   for (int64_t c = 0; c < channels; ++c) to[c] += weight * W(from[c]);
@@ -46,7 +46,7 @@ void ResampleKernels<Cpu>::forward(int64_t images, int64_t channels, const FlatT
 template <>
 template <class T>
 void ResampleKernels<Cpu>::backward(int64_t images, int64_t channels, const FlatTaps& vertical,
-                                    const FlatTaps& horizontal, const T* dy, bool add_dx, T* dx) {
+                                    const FlatTaps& horizontal, const T* dy, Target<T> dx) {
   using W = Wide<T>;
   const int64_t in = vertical.inputs * horizontal.inputs * channels;
   const int64_t out = vertical.outputs * horizontal.outputs * channels;
@@ -55,10 +55,10 @@ void ResampleKernels<Cpu>::backward(int64_t images, int64_t channels, const Flat
     each_pair(vertical, horizontal, [&](int64_t to, int64_t from, double weight) {
       add_weighed(sums.data() + from * channels, dy + b * out + to * channels, W(weight), channels);
     });
-    T* image = dx + b * in;
+    T* image = dx.data + b * in;
     for (int64_t i = 0; i < in; ++i) {
       const W sum = sums[static_cast<size_t>(i)];
-      image[i] = T(add_dx ? W(image[i]) + sum : sum);
+      image[i] = T(dx.add ? W(image[i]) + sum : sum);
     }
   });
 }

@@ -7,7 +7,7 @@ namespace tessera {
 
 namespace {
 
-// f(output, tap) for every tap of the axis that reads `input`, in their order.
+// Calls f(output, tap) for every tap of the axis that reads `input`, in order.
 template <class F> __device__ void each_reader(const FlatTaps& axis, int64_t input, const F& f) {
   for (int64_t i = 0; i < axis.outputs; ++i)
     for (int64_t u = axis.first[i]; u < axis.first[i + 1]; ++u)
@@ -38,9 +38,9 @@ void ResampleKernels<Cuda>::forward(int64_t images, int64_t channels, const Flat
 template <>
 template <class T>
 void ResampleKernels<Cuda>::backward(int64_t images, int64_t channels, const FlatTaps& vertical,
-                                     const FlatTaps& horizontal, const T* dy, bool add_dx, T* dx) {
+                                     const FlatTaps& horizontal, const T* dy, Target<T> dx) {
   using W = Wide<T>;
-  map(images * vertical.inputs * horizontal.inputs * channels, dx, add_dx, [=] __device__(int64_t at) {
+  map(images * vertical.inputs * horizontal.inputs * channels, dx.data, dx.add, [=] __device__(int64_t at) {
     const int64_t c = split_off(at, channels), column = split_off(at, horizontal.inputs);
     const int64_t row = split_off(at, vertical.inputs);
     const T* image = dy + at * vertical.outputs * horizontal.outputs * channels;

@@ -3,10 +3,11 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
-// The taps of one axis, flat: output i has taps first[i] .. first[i + 1] - 1.
+// The taps of one axis in flat arrays: output i has the taps first[i] .. first[i + 1] - 1.
 struct FlatTaps {
   int64_t inputs, outputs;
   const int64_t* first;
@@ -21,7 +22,7 @@ template <class Dev> struct ResampleKernels {
                       const T* x, T* y);
   template <class T>
   static void backward(int64_t images, int64_t channels, const FlatTaps& vertical, const FlatTaps& horizontal,
-                       const T* dy, bool add_dx, T* dx);
+                       const T* dy, Target<T> dx);
 };
 
 }  // namespace tessera

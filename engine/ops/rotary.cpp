@@ -6,12 +6,11 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/rotary_kernels.h"
-#include "engine/ops/write.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
-
-namespace {}  // namespace
 
 Tensor turns_of(const Tensor& angles, DType dtype, Device device) {
   std::vector<double> turns;
@@ -25,22 +24,22 @@ Tensor turns_of(const Tensor& angles, DType dtype, Device device) {
 Tensor rotary(const Tensor& x, const Tensor& turns) {
   check(x.rank() >= 2 && turns.rank() == 3 && turns.dim(1) > 0 && turns.dim(2) == 2, "rotary: input ",
         x.shape(), " with turns ", turns.shape(), "; [..., N, H d] and [N, d / 2, 2] are wanted");
-  check(turns.dtype() == wide(x.dtype()) && turns.device() == x.device(), "rotary: input ", x.dtype(), " on ",
-        x.device(), " takes turns ", wide(x.dtype()), " there, not ", turns.dtype(), " on ", turns.device());
+  check(turns.dtype() == wide(x.dtype()), "rotary: input ", x.dtype(), " takes turns ", wide(x.dtype()),
+        ", not ", turns.dtype());
+  check_same_device("rotary", {x, turns});
   const int64_t tokens = turns.dim(0), pairs = turns.dim(1), width = x.dim(-1);
   check(x.dim(-2) == tokens && width % (2 * pairs) == 0, "rotary: input ", x.shape(), " with turns ",
         turns.shape(), " of ", tokens, " tokens and heads of ", 2 * pairs, " channels");
-  const int64_t rows = x.elements() / std::max<int64_t>(width, 1);
+  const RotarySize size{x.elements() / std::max<int64_t>(width, 1), width, tokens, pairs};
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   dispatch(x, "rotary", [&]<class Dev, class T>() {
-    RotaryKernels<Dev>::template turn<T>(rows, width, tokens, pairs, turns.data<Wide<T>>(), false,
-                                         x.data<T>(), false, y.data<T>());
+    RotaryKernels<Dev>::template turn<T>(size, turns.data<Wide<T>>(), false, x.data<T>(), {y.data<T>()});
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "rotary", [&]<class Dev, class T>() {
-      RotaryKernels<Dev>::template turn<T>(rows, width, tokens, pairs, turns.data<Wide<T>>(), true,
-                                           g.dy().data<T>(), dx.add(), dx.data<T>());
+      RotaryKernels<Dev>::template turn<T>(size, turns.data<Wide<T>>(), true, g.dy().data<T>(),
+                                           dx.target<T>());
     });
   };
   return record("rotary", y, {x}, backward);

@@ -3,29 +3,30 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
+#include "engine/ops/reduce_sum_to.h"
+#include "engine/ops/same_device.h"
 #include "engine/ops/shape_kernels.h"
-#include "engine/ops/sum_to.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
 namespace {
 
-// y[walk] = x[walk], or +=; the arrays start at these elements of x and y.
+// y[walk] = x[walk] or, with `add`, y[walk] += x[walk]; the walk starts at these elements of x and y.
 void copy(const Walk<2>& walk, const Tensor& x, int64_t start_x, const Tensor& y, int64_t start_y, bool add) {
   dispatch(x, "copy", [&]<class Dev, class T>() {
-    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>() + start_x, y.data<T>() + start_y, add);
+    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>() + start_x, {y.data<T>() + start_y, add});
   });
 }
 
-// The shape of the tensors one after another; fails where they do not fit.
+// The shape of the concatenation; fails where the tensors do not fit.
 Shape concat_shape(const std::vector<Tensor>& tensors, int axis) {
   check(!tensors.empty(), "concat: no tensors");
   const Tensor& first = tensors.front();
   check(first.rank() > 0, "concat: a scalar has no axis ", axis);
   int64_t size = 0;
   for (const Tensor& x : tensors) {
-    check(x.rank() == first.rank() && x.dtype() == first.dtype() && x.device() == first.device() &&
+    check(x.rank() == first.rank() && x.dtype() == first.dtype() &&
               x.shape().with(axis, 1) == first.shape().with(axis, 1),
           "concat: ", x.dtype(), " ", x.shape(), " after ", first.dtype(), " ", first.shape(), " along axis ",
           axis, "; type and all other axes are to agree");
@@ -66,7 +67,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   copy(make_walk(shape, source, row_major(shape)), x, 0, y, 0, false);
   const auto backward = [shape, source](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     copy(make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
   };
   return record("permute", y, {x}, backward);
@@ -82,6 +83,8 @@ Tensor transpose(const Tensor& x) {
 
 Tensor concat(const std::vector<Tensor>& tensors, int axis) {
   const Shape shape = concat_shape(tensors, axis);
+  const std::vector<Input> inputs(tensors.begin(), tensors.end());
+  check_same_device("concat", inputs);
   const Strides strides = row_major(shape);
   const int64_t step = strides[static_cast<size_t>(shape.axis(axis))];  // of one entry of the axis
   const Tensor y = Tensor::empty(shape, tensors.front().dtype(), tensors.front().device());
@@ -95,12 +98,11 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
   const auto backward = [parts, strides, step, axis](Gradients& g) {
     int64_t from = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (const Written dx(g, static_cast<int>(i)); dx)  // dx_i = its slice of dy
+      if (const InputGradient dx(g, static_cast<int>(i)); dx)  // dx_i = its slice of dy
         copy(make_walk(parts[i], strides, row_major(parts[i])), g.dy(), from, dx.tensor(), 0, dx.add());
       from += parts[i][axis] * step;
     }
   };
-  const std::vector<Input> inputs(tensors.begin(), tensors.end());
   return record("concat", y, inputs, backward);
 }
 
@@ -113,10 +115,10 @@ Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   copy(make_walk(shape, strides, row_major(shape)), x, start, y, 0, false);
   const auto backward = [shape, strides, start](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     if (!dx.add())
       dispatch(dx.tensor(), "slice", [&]<class Dev, class T>() {
-        CopyKernels<Dev>::template zero<T>(dx.tensor().elements(), dx.data<T>());
+        CopyKernels<Dev>::template zero<T>(dx.tensor().elements(), dx.tensor().data<T>());
       });
     copy(make_walk(shape, row_major(shape), strides), g.dy(), 0, dx.tensor(), start, dx.add());
   };
@@ -125,24 +127,23 @@ Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
 
 Tensor gather(const Tensor& x, const Tensor& index) {
   check(x.rank() > 0, "gather: a scalar has no rows");
-  check(index.dtype() == DType::i64 && index.device() == x.device(), "gather: index ", index.dtype(), " ",
-        index.shape(), " on ", index.device(), "; i64 on ", x.device(), " is wanted");
+  check(index.dtype() == DType::i64, "gather: index ", index.dtype(), " ", index.shape(), "; i64 is wanted");
+  check_same_device("gather", {x, index});
   Shape shape = index.shape();
   for (int i = 1; i < x.rank(); ++i) shape = shape.inserted(shape.rank(), x.dim(i));
-  const int64_t rows = x.dim(0), count = index.elements(), width = x.shape().elements(1, x.rank());
+  const GatherSize size{x.dim(0), index.elements(), x.shape().elements(1, x.rank())};
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   dispatch(x, "gather", [&]<class Dev, class T>() {
-    const int64_t bad = IndexKernels<Dev>::first_outside(count, rows, index.data<int64_t>());
+    const int64_t bad = IndexKernels<Dev>::first_outside(size.count, size.table_rows, index.data<int64_t>());
     if (bad >= 0)
       fail("gather: index ", index.integers()[static_cast<size_t>(bad)], " at position ", bad, ", the table ",
-           x.shape(), " has rows 0 to ", rows - 1);
-    GatherKernels<Dev>::template forward<T>(count, width, index.data<int64_t>(), x.data<T>(), y.data<T>());
+           x.shape(), " has rows 0 to ", size.table_rows - 1);
+    GatherKernels<Dev>::template forward<T>(size, index.data<int64_t>(), x.data<T>(), y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "gather", [&]<class Dev, class T>() {
-      GatherKernels<Dev>::template backward<T>(rows, count, width, index.data<int64_t>(), g.dy().data<T>(),
-                                               dx.data<T>(), dx.add());
+      GatherKernels<Dev>::template backward<T>(size, index.data<int64_t>(), g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("gather", y, {x}, backward);

@@ -6,14 +6,15 @@
 
 namespace tessera {
 
-// x stretched to a shape that it broadcasts to, as NumPy does. Fails where it does not.
+// x repeated along axes until it has this shape, by NumPy's rules of broadcasting. Fails where they do not
+// allow it.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
 // x with its axes in another order: axis i of the result is axis order[i] of x. Fails unless each axis is
 // named once.
 Tensor permute(const Tensor& x, const std::vector<int>& order);
 
-// The last two axes exchanged: [..., N, M] -> [..., M, N].
+// x with its last two axes exchanged: [..., N, M] -> [..., M, N].
 Tensor transpose(const Tensor& x);
 
 // The tensors one after another along an axis. Fails unless they agree in type and in all other axes.

@@ -9,12 +9,12 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t most_tile = 32;  // a tile's lines of x and y stay in the first cache
+constexpr int64_t most_tile = 32;  // the rows of a tile, of x and of y, stay in the first cache
 
-// y is contiguous along the last axis, x along axis `near`: in tiles of the two, so that neither is read in
-// strides that miss the cache.
+// Copies where y is contiguous along the last axis and x along axis `near`: in tiles over both axes, so that
+// neither array is walked in strides that miss the cache.
 template <class T>
-void copy_transposed(const Walk<2>& walk, int near, Wide<T> factor, const T* x, T* y, bool add) {
+void copy_transposed(const Walk<2>& walk, int near, Wide<T> factor, const T* x, const Target<T>& y) {
   const size_t n = static_cast<size_t>(near), last = static_cast<size_t>(walk.rank) - 1;
   Walk<2> outer;
   for (size_t i = 0; i < last; ++i)
@@ -29,13 +29,13 @@ void copy_transposed(const Walk<2>& walk, int near, Wide<T> factor, const T* x, 
     const int64_t bottom = std::min(height, top + tile), right = std::min(width, left + tile);
     for (int64_t i = top; i < bottom; ++i) {
       const T* from = x + at[0] + i;
-      T* to = y + at[1] + i * step_y;
-      write_each(left, right, to, add, [=](int64_t j) { return factor * Wide<T>(from[j * step_x]); });
+      T* to = y.data + at[1] + i * step_y;
+      write_each(left, right, to, y.add, [=](int64_t j) { return factor * Wide<T>(from[j * step_x]); });
     }
   });
 }
 
-// The axis along which x is contiguous and y is not; -1 for none.
+// The axis along which x is contiguous while y is not; -1 if there is none.
 int transposed_axis(const Walk<2>& walk) {
   const int last = walk.rank - 1;
   if (last < 1 || walk.stride[0][static_cast<size_t>(last)] <= 1 ||
@@ -50,22 +50,21 @@ int transposed_axis(const Walk<2>& walk) {
 
 template <>
 template <class T>
-void CopyKernels<Cpu>::copy(const Walk<2>& walk, double factor, const T* x, T* y, bool add) {
+void CopyKernels<Cpu>::copy(const Walk<2>& walk, double factor, const T* x, Target<T> y) {
   using W = Wide<T>;
-  if (const int near = transposed_axis(walk); near >= 0)
-    return copy_transposed(walk, near, W(factor), x, y, add);
+  if (const int near = transposed_axis(walk); near >= 0) return copy_transposed(walk, near, W(factor), x, y);
   const size_t last = static_cast<size_t>(std::max(walk.rank - 1, 0));
   const int64_t step_x = walk.stride[0][last], step_y = walk.stride[1][last];
   parallel_walk(walk, [=, c = W(factor)](const std::array<int64_t, 2>& at, int64_t count) {
     const T* from = x + at[0];
-    T* to = y + at[1];
+    T* to = y.data + at[1];
     if (step_x == 1 && step_y == 1)
-      write_each(0, count, to, add, [=](int64_t i) { return c * W(from[i]); });
+      write_each(0, count, to, y.add, [=](int64_t i) { return c * W(from[i]); });
     else if (step_x == 0 && step_y == 1)
-      write_each(0, count, to, add, [=, v = c * W(*from)](int64_t) { return v; });
+      write_each(0, count, to, y.add, [=, v = c * W(*from)](int64_t) { return v; });
     else
       for (int64_t i = 0; i < count; ++i)
-        store(to[i * step_y], c * W(from[i * step_x]) + (add ? W(to[i * step_y]) : W(0)));
+        store(to[i * step_y], c * W(from[i * step_x]) + (y.add ? W(to[i * step_y]) : W(0)));
   });
 }
 
@@ -76,15 +75,16 @@ template <> template <class T> void CopyKernels<Cpu>::zero(int64_t n, T* y) {
 
 template <>
 template <class T>
-void GatherKernels<Cpu>::forward(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
+void GatherKernels<Cpu>::forward(GatherSize size, const int64_t* index, const T* x, T* y) {
+  const int64_t count = size.count, width = size.width;
   parallel_rows(count, width, [=](int64_t i) { std::copy_n(x + index[i] * width, width, y + i * width); });
 }
 
 template <>
 template <class T>
-void GatherKernels<Cpu>::backward(int64_t rows, int64_t count, int64_t width, const int64_t* index,
-                                  const T* dy, T* dx, bool add) {
-  // Sorted by row: those of row r stand at [start[r], start[r + 1]), in their order.
+void GatherKernels<Cpu>::backward(GatherSize size, const int64_t* index, const T* dy, Target<T> dx) {
+  const int64_t rows = size.table_rows, count = size.count, width = size.width;
+  // The positions of the index sorted by row: those of row r lie at [start[r], start[r + 1]), in order.
   std::vector<int64_t> start(static_cast<size_t>(rows) + 1, 0), sorted(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) ++start[static_cast<size_t>(index[i]) + 1];
   for (size_t r = 0; r < static_cast<size_t>(rows); ++r) start[r + 1] += start[r];
@@ -92,7 +92,7 @@ void GatherKernels<Cpu>::backward(int64_t rows, int64_t count, int64_t width, co
   for (int64_t i = 0; i < count; ++i) sorted[static_cast<size_t>(next[static_cast<size_t>(index[i])]++)] = i;
   parallel_rows(rows, width * (1 + count / std::max<int64_t>(1, rows)), [&](int64_t r) {
     const int64_t begin = start[static_cast<size_t>(r)], end = start[static_cast<size_t>(r) + 1];
-    write_each(0, width, dx + r * width, add, [&](int64_t j) {
+    write_each(0, width, dx.data + r * width, dx.add, [&](int64_t j) {
       Wide<T> sum = 0;
       for (int64_t k = begin; k < end; ++k) sum += Wide<T>(dy[sorted[static_cast<size_t>(k)] * width + j]);
       return sum;

@@ -8,12 +8,12 @@ namespace tessera {
 
 namespace {
 
-// A warp a row of dx: it looks through the index 32 entries at a time, and adds what belongs to the row in
-// the order of the index.
+// A warp for each row of dx: it searches the index 32 entries at a time and adds the rows of dy that belong
+// to it, in the order of the index.
 template <class T>
-__global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const int64_t* index, const T* dy,
-                            T* dx, bool add) {
+__global__ void gather_rows(GatherSize size, const int64_t* index, const T* dy, Target<T> dx) {
   wait_for_previous_kernel();
+  const int64_t rows = size.table_rows, count = size.count, width = size.width;
   const int lane = own_lane();
   for (int64_t r = grid_thread() / warp; r < rows; r += grid_threads() / warp)
     for (int64_t left = 0; left < width; left += warp) {
@@ -26,7 +26,9 @@ __global__ void gather_rows(int64_t rows, int64_t count, int64_t width, const in
           if (j < width) sum += Wide<T>(dy[i * width + j]);
         }
       }
-      if (j < width) dx[r * width + j] = T(add ? Wide<T>(dx[r * width + j]) + sum : sum);
+      if (j >= width) continue;
+      T& to = dx.data[r * width + j];
+      to = T(dx.add ? Wide<T>(to) + sum : sum);
     }
 }
 
@@ -60,10 +62,10 @@ __global__ void find_outside(int64_t count, int64_t limit, const int64_t* index,
 
 template <>
 template <class T>
-void CopyKernels<Cuda>::copy(const Walk<2>& walk, double factor, const T* x, T* y, bool add) {
+void CopyKernels<Cuda>::copy(const Walk<2>& walk, double factor, const T* x, Target<T> y) {
   using W = Wide<T>;
   walk_map(
-      walk, y, add, [c = W(factor)] __device__(W value) { return c * value; }, x);
+      walk, y.data, y.add, [c = W(factor)] __device__(W value) { return c * value; }, x);
 }
 
 template <> template <class T> void CopyKernels<Cuda>::zero(int64_t n, T* y) {
@@ -72,15 +74,16 @@ template <> template <class T> void CopyKernels<Cuda>::zero(int64_t n, T* y) {
 
 template <>
 template <class T>
-void GatherKernels<Cuda>::forward(int64_t count, int64_t width, const int64_t* index, const T* x, T* y) {
+void GatherKernels<Cuda>::forward(GatherSize size, const int64_t* index, const T* x, T* y) {
+  const int64_t count = size.count, width = size.width;
   if (count * width > 0) launch(take_rows<T>, grid_for(count * width), count, width, index, x, y);
 }
 
 template <>
 template <class T>
-void GatherKernels<Cuda>::backward(int64_t rows, int64_t count, int64_t width, const int64_t* index,
-                                   const T* dy, T* dx, bool add) {
-  if (rows * width > 0) launch(gather_rows<T>, grid_for(rows * warp), rows, count, width, index, dy, dx, add);
+void GatherKernels<Cuda>::backward(GatherSize size, const int64_t* index, const T* dy, Target<T> dx) {
+  const int64_t rows = size.table_rows, count = size.count, width = size.width;
+  if (rows * width > 0) launch(gather_rows<T>, grid_for(rows * warp), size, index, dy, dx);
 }
 
 template <> int64_t IndexKernels<Cuda>::first_outside(int64_t count, int64_t limit, const int64_t* index) {

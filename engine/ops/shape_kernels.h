@@ -4,26 +4,29 @@
 
 #include "engine/core/dtype.h"
 #include "engine/cpu/walk.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
 template <class Dev> struct CopyKernels {
-  // y = factor * x at every step of the walk through x and y; written or added to. No place of y comes twice.
-  template <class T> static void copy(const Walk<2>& walk, double factor, const T* x, T* y, bool add);
+  // y = factor * x at every step of the walk through x and y. No element of y is visited twice.
+  template <class T> static void copy(const Walk<2>& walk, double factor, const T* x, Target<T> y);
 
-  // Zeros n elements.
+  // Sets n elements to zero.
   template <class T> static void zero(int64_t n, T* y);
 };
 
-template <class Dev> struct GatherKernels {
-  // y[i] = x[index[i]], rows of `width` elements; y [count, width].
-  template <class T>
-  static void forward(int64_t count, int64_t width, const int64_t* index, const T* x, T* y);
+// x, dx [table_rows, width]; y, dy [count, width].
+struct GatherSize {
+  int64_t table_rows, count, width;
+};
 
-  // dx [rows, width], written or added to: dx[r] = sum of dy[i] over index[i] = r, in the order of i.
-  template <class T>
-  static void backward(int64_t rows, int64_t count, int64_t width, const int64_t* index, const T* dy, T* dx,
-                       bool add);
+template <class Dev> struct GatherKernels {
+  // y[i] = x[index[i]]
+  template <class T> static void forward(GatherSize size, const int64_t* index, const T* x, T* y);
+
+  // dx[r] = sum of dy[i] over index[i] = r, in the order of i.
+  template <class T> static void backward(GatherSize size, const int64_t* index, const T* dy, Target<T> dx);
 };
 
 template <class Dev> struct IndexKernels {

@@ -1,14 +1,13 @@
 #include "engine/core/dispatch.h"
 #include "engine/cpu/each.h"
-#include "engine/ops/log_sum_exp.h"
+#include "engine/cpu/log_sum_exp.h"
 #include "engine/ops/softmax_kernels.h"
 
 namespace tessera {
 
-template <>
-template <class T>
-void SoftmaxKernels<Cpu>::forward(bool log, int64_t rows, int64_t width, const T* x, T* y) {
+template <> template <class T> void SoftmaxKernels<Cpu>::forward(bool log, RowsSize size, const T* x, T* y) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
   parallel_rows(rows, width, [=](int64_t i) {
     const T* row = x + i * width;
     const LogSumExp<W> z = log_sum_exp(row, width);
@@ -23,19 +22,19 @@ void SoftmaxKernels<Cpu>::forward(bool log, int64_t rows, int64_t width, const T
 
 template <>
 template <class T>
-void SoftmaxKernels<Cpu>::backward(bool log, int64_t rows, int64_t width, const T* y, const T* dy, T* dx,
-                                   bool add) {
+void SoftmaxKernels<Cpu>::backward(bool log, RowsSize size, const T* y, const T* dy, Target<T> dx) {
   using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
   parallel_rows(rows, width, [=](int64_t i) {
     const T *p = y + i * width, *d = dy + i * width;
-    T* out = dx + i * width;
+    T* out = dx.data + i * width;
     W sum = 0;  // of dy y; with `log`, of dy
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < width; ++j) sum += log ? W(d[j]) : W(d[j]) * W(p[j]);
     if (log)
-      write_each(0, width, out, add, [=](int64_t j) { return W(d[j]) - fast_exp(W(p[j])) * sum; });
+      write_each(0, width, out, dx.add, [=](int64_t j) { return W(d[j]) - fast_exp(W(p[j])) * sum; });
     else
-      write_each(0, width, out, add, [=](int64_t j) { return W(p[j]) * (W(d[j]) - sum); });
+      write_each(0, width, out, dx.add, [=](int64_t j) { return W(p[j]) * (W(d[j]) - sum); });
   });
 }
 

@@ -5,8 +5,8 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/take_kernels.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
@@ -18,18 +18,16 @@ Tensor take(const Tensor& x, int axis, const Tensor& index) {
   for (const int64_t i : index.integers())
     check(i >= 0 && i < from, "take: index ", i, " of axis ", axis, " of ", x.shape(), ", which has 0 to ",
           from - 1);
-  const int64_t outer = x.shape().elements(0, at), inner = x.shape().elements(at + 1, x.rank());
+  const TakeSize size{x.shape().elements(0, at), from, count, x.shape().elements(at + 1, x.rank())};
   const Tensor y = Tensor::empty(x.shape().with(at, count), x.dtype(), x.device());
   const Tensor order = index.to(x.device());
   dispatch(x, "take", [&]<class Dev, class T>() {
-    TakeKernels<Dev>::template forward<T>(outer, from, count, inner, order.data<int64_t>(), x.data<T>(),
-                                          y.data<T>());
+    TakeKernels<Dev>::template forward<T>(size, order.data<int64_t>(), x.data<T>(), y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "take", [&]<class Dev, class T>() {
-      TakeKernels<Dev>::template backward<T>(outer, from, count, inner, order.data<int64_t>(),
-                                             g.dy().data<T>(), dx.add(), dx.data<T>());
+      TakeKernels<Dev>::template backward<T>(size, order.data<int64_t>(), g.dy().data<T>(), dx.target<T>());
     });
   };
   return record("take", y, {x}, backward);

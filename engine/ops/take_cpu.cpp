@@ -8,8 +8,8 @@ namespace tessera {
 
 template <>
 template <class T>
-void TakeKernels<Cpu>::forward(int64_t outer, int64_t from, int64_t count, int64_t inner,
-                               const int64_t* index, const T* x, T* y) {
+void TakeKernels<Cpu>::forward(const TakeSize& size, const int64_t* index, const T* x, T* y) {
+  const int64_t outer = size.outer, from = size.from, count = size.count, inner = size.inner;
   parallel_for(outer * count, rows_a_chunk(inner), [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
       std::copy_n(x + (r / count * from + index[r % count]) * inner, inner, y + r * inner);
@@ -18,12 +18,12 @@ void TakeKernels<Cpu>::forward(int64_t outer, int64_t from, int64_t count, int64
 
 template <>
 template <class T>
-void TakeKernels<Cpu>::backward(int64_t outer, int64_t from, int64_t count, int64_t inner,
-                                const int64_t* index, const T* dy, bool add_dx, T* dx) {
+void TakeKernels<Cpu>::backward(const TakeSize& size, const int64_t* index, const T* dy, Target<T> dx) {
+  const int64_t outer = size.outer, from = size.from, count = size.count, inner = size.inner;
   parallel_for(outer, 1, [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
-      T* to = dx + o * from * inner;
-      if (!add_dx) std::fill_n(to, from * inner, T(0.f));
+      T* to = dx.data + o * from * inner;
+      if (!dx.add) std::fill_n(to, from * inner, T(0.f));
       for (int64_t i = 0; i < count; ++i) {
         const T* d = dy + (o * count + i) * inner;
         T* row = to + index[i] * inner;

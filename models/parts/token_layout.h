@@ -2,7 +2,7 @@
 
 #include "engine/core/tensor.h"
 #include "engine/core/thread_scope.h"
-#include "engine/ops/decay.h"
+#include "engine/ops/attention/decay.h"
 
 namespace tessera {
 

@@ -12,13 +12,6 @@
 
 using namespace tessera;
 
-TEST_CASE("elementwise: gradients, types, threads") {
-  for (const OpCase& c : elementwise_cases()) {
-    CAPTURE(c.name());
-    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
-  }
-}
-
 TEST_CASE("elementwise: values") {
   const Tensor a = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), b = Tensor::from({2, 4, 8}, {3});
   const Tensor column = Tensor::from({10, 20}, {2, 1});
@@ -82,8 +75,7 @@ TEST_CASE("elementwise: errors") {
   const Tensor a = Tensor::zeros({2, 3}), b = Tensor::zeros({2}), d = Tensor::zeros({2, 3}, DType::f64);
   const Tensor labels = Tensor::zeros({2}, DType::i64);
   CHECK_THROWS_WITH_AS(add(a, b), "add: [2, 3] and [2] do not broadcast: 3 against 2", Error);
-  CHECK_THROWS_WITH_AS(multiply(a, d), "multiply: f32 [2, 3] on cpu and f64 [2, 3] on cpu do not go together",
-                       Error);
+  CHECK_THROWS_WITH_AS(multiply(a, d), "multiply: f32 [2, 3] and f64 [2, 3]; convert one with cast()", Error);
   CHECK_THROWS_WITH_AS(divide(labels, labels), "divide: i64 [2] is not floating", Error);
   CHECK_THROWS_WITH_AS(exp(labels), "exp: i64 [2] is not floating; convert it with to(DType::f32)", Error);
 }

@@ -9,7 +9,7 @@
 #include "engine/core/parallel.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/elementwise.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
 
 using namespace tessera;
 
@@ -96,7 +96,7 @@ TEST_CASE("check_case: finds a gradient that is written where it should be added
   OpCase wrong{"scale", "", {random_tensor({4, 5}, 1)}, [](In in) {
                  const Tensor x = in[0].detach();
                  return record("scale", scale(x, 1), {in[0]}, [](Gradients& g) {
-                   const Written dx(g, 0);
+                   const InputGradient dx(g, 0);
                    dx.tensor().copy_from(g.dy());  // whatever dx.add() says
                  });
                }};

@@ -105,7 +105,7 @@ TEST_CASE("linear: errors") {
              Tensor::empty({384, 256}), {});
   fails_with("linear: weight [384, 192] takes a bias [384], not [192]", x, Tensor::empty({384, 192}),
              Tensor::empty({192}));
-  fails_with("linear: input f32 on cpu, parameter [384, 192] f64 on cpu", x,
+  fails_with("linear: input f32 [32, 65, 192] takes parameters f32, not f64 [384, 192]", x,
              Tensor::empty({384, 192}, DType::f64), {});
   fails_with("linear: input [] and weight [3, 1] should be [..., K] and [N, K]", Tensor::empty({}),
              Tensor::empty({3, 1}), {});

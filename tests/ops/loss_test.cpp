@@ -12,13 +12,6 @@
 
 using namespace tessera;
 
-TEST_CASE("loss: gradients, types, threads, plain twins") {
-  for (const OpCase& c : loss_cases()) {
-    CAPTURE(c.name());
-    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
-  }
-}
-
 TEST_CASE("loss: values") {
   const Tensor x = Tensor::from({0, std::log(3.0), 1000, -1000}, {2, 2}, DType::f64);
   const Tensor labels = Tensor::from(std::vector<int64_t>{1, 1}, {2});
@@ -83,11 +76,12 @@ TEST_CASE("loss: errors") {
   CHECK_THROWS_WITH_AS(cross_entropy_mixed(x, good, Tensor::from(std::vector<int64_t>{-1, 0}, {2}), 0.5),
                        "cross_entropy: label -1 in row 0, logits [2, 3] have the classes 0 to 2", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, Tensor::zeros({3}, DType::i64)),
-                       "cross_entropy: logits [2, 3] on cpu take labels i64 [2], not i64 [3] on cpu", Error);
+                       "cross_entropy: logits [2, 3] take labels i64 [2], not i64 [3]", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, Tensor::zeros({2})),
-                       "cross_entropy: logits [2, 3] on cpu take labels i64 [2], not f32 [2] on cpu", Error);
-  CHECK_THROWS_WITH_AS(cross_entropy_soft(x, good),
-                       "cross_entropy: logits f32 [2, 3] take soft targets alike, not i64 [2]", Error);
+                       "cross_entropy: logits [2, 3] take labels i64 [2], not f32 [2]", Error);
+  CHECK_THROWS_WITH_AS(
+      cross_entropy_soft(x, good),
+      "cross_entropy: logits f32 [2, 3] take soft targets of the same type and shape, not i64 [2]", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, good, {1.5}), "cross_entropy: smoothing 1.5 is not in 0 .. 1", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, good, {0, -1}), "cross_entropy: rows -1 is negative", Error);
   CHECK_THROWS_WITH_AS(cross_entropy(x, Tensor::from(std::vector<int64_t>{255, 3}, {2}), {.ignore = 255}),

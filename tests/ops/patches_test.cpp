@@ -10,13 +10,6 @@ using namespace tessera;
 
 using Values = std::vector<double>;
 
-TEST_CASE("patches: gradients, types, threads, plain twins") {
-  for (const OpCase& c : patch_cases()) {
-    CAPTURE(c.name());
-    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
-  }
-}
-
 TEST_CASE("patches: row by row, each as (c, p1, p2)") {
   Tensor image = Tensor::empty({1, 2, 2, 4});
   for (int64_t i = 0; i < 16; ++i) image.data<float>()[i] = static_cast<float>(i);

@@ -12,13 +12,6 @@
 
 using namespace tessera;
 
-TEST_CASE("reduce: gradients, types, threads") {
-  for (const OpCase& c : reduce_cases()) {
-    CAPTURE(c.name());
-    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
-  }
-}
-
 TEST_CASE("reduce: values") {
   using Values = std::vector<double>;
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});

@@ -7,13 +7,6 @@
 
 using namespace tessera;
 
-TEST_CASE("take passes every check of its cases") {
-  for (const OpCase& c : take_cases()) {
-    CAPTURE(c.name());
-    for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
-  }
-}
-
 TEST_CASE("take puts entries in another order and refuses those that are not there") {
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
   const auto index = [](std::vector<int64_t> of) {

@@ -1,8 +1,6 @@
 #include "engine/ops/attention/attention.h"
 
 #include "engine/check/op_case.h"
-#include "engine/ops/elementwise.h"
-#include "engine/ops/shape.h"
 
 namespace tessera {
 
@@ -21,13 +19,6 @@ struct Setting {
   double alpha = 1;
   bool use_distance = true;
 };
-
-// Negative, as log sigmoid leaves them.
-Tensor random_gates(const Shape& shape, uint64_t seed) {
-  Tensor gates = random_tensor_away_from_zero(shape, seed);
-  for (int64_t i = 0; i < gates.elements(); ++i) gates.data<double>()[i] = -std::abs(gates.data<double>()[i]);
-  return gates;
-}
 
 std::vector<Tensor> inputs_of(const Setting& s) {
   const int64_t width = s.heads * s.head_dim, n = s.tokens;
@@ -100,9 +91,11 @@ OpCase case_of(const Setting& s) {
   return c;
 }
 
-void add_fused_cases(OpCases& cases) {
-  const Grid two_by_three{2, 3};
-  const std::vector<Setting> settings = {
+constexpr Grid two_by_three{2, 3};
+
+// The scale, and each term of pairs alone or with one other.
+std::vector<Setting> one_term() {
+  return {
       {.variant = "fixed scale", .heads = 3, .tokens = 7, .head_dim = 8},
       {.variant = "one token", .heads = 3, .tokens = 1},
       {.variant = "learned scale", .tokens = 17, .head_dim = 16, .learned_scale = true},
@@ -139,6 +132,12 @@ void add_fused_cases(OpCases& cases) {
        .grid = two_by_three,
        .prefix = 1,
        .use_distance = false},
+  };
+}
+
+// Shifted windows.
+std::vector<Setting> windows() {
+  return {
       {.variant = "windows", .images = 4, .tokens = 5, .windows = 2},
       {.variant = "biased windows", .images = 4, .tokens = 5, .head_dim = 8, .bias = true, .windows = 2},
       // Swin's -100 and LSA's diagonal: exp of all that the first token, or the last one, sees is 0 in f32.
@@ -158,6 +157,12 @@ void add_fused_cases(OpCases& cases) {
        .windows = 3,
        .masked = -100,
        .grid = {2, 2}},
+  };
+}
+
+// Queries apart from keys, and every term at once.
+std::vector<Setting> combinations() {
+  return {
       {.variant = "q, k, v apart",
        .heads = 3,
        .tokens = 3,
@@ -200,6 +205,12 @@ void add_fused_cases(OpCases& cases) {
        .prior_heads = 1,
        .grid = {5, 8},
        .prefix = 1},
+  };
+}
+
+// Sizes at which a GPU kernel takes another path.
+std::vector<Setting> gpu_blocks() {
+  return {
       // More than a GPU's block of queries, and than its tile of keys, of bf16 too.
       {.variant = "LSA of 97 tokens",
        .images = 1,
@@ -230,55 +241,14 @@ void add_fused_cases(OpCases& cases) {
       {.variant = "apart, 16 tokens", .tokens = 16, .head_dim = 32, .apart_keys = 16, .learned_scale = true},
       {.variant = "wide heads", .images = 1, .heads = 2, .tokens = 70, .head_dim = 36, .learned_scale = true},
   };
-  for (const Setting& setting : settings) cases.push_back(case_of(setting));
-}
-
-// content_decay composed from other ops.
-Tensor plain_decay(const Tensor& gates, Grid grid, int64_t prefix, double alpha, bool use_distance) {
-  const int64_t images = gates.dim(0), n = gates.dim(1), heads = gates.dim(2);
-  const Tensor g = permute(gates, {0, 2, 1});
-  const Tensor pairs = add(g.reshape({images, heads, n, 1}), g.reshape({images, heads, 1, n}));
-  const Tensor d = distances(grid, prefix, use_distance, gates.dtype());
-  return scale(absolute(multiply(scale(pairs, alpha / 2), d)), -1);
-}
-
-void add_decay_cases(OpCases& cases) {
-  struct Decay {
-    const char* variant;
-    int64_t prefix;
-    double alpha;
-    bool use_distance;
-  };
-  const Grid grid{2, 3};
-  for (const Decay& decay :
-       {Decay{"", 0, 1, true}, Decay{"after a class token", 1, 0.7, true},
-        Decay{"negative alpha", 0, -0.7, true}, Decay{"without distance", 1, 1, false}}) {
-    const auto function = [=](std::span<const Tensor> in) {
-      return content_decay(in[0], grid, decay.prefix, decay.alpha, decay.use_distance);
-    };
-    const auto plain = [=](std::span<const Tensor> in) {
-      return plain_decay(in[0], grid, decay.prefix, decay.alpha, decay.use_distance);
-    };
-    const Tensor gates = random_gates({2, decay.prefix + 6, 3}, 8);
-    cases.push_back({"content_decay", decay.variant, {gates}, function, plain});
-  }
-  const auto rows = [=](std::span<const Tensor> in) { return content_decay_rows(in[0], grid); };
-  const auto columns = [=](std::span<const Tensor> in) {
-    return content_decay_columns(in[0], grid, 0.5, false);
-  };
-  cases.push_back({"content_decay", "within rows", {random_gates({2, 6, 3}, 9)}, rows});
-  cases.push_back({"content_decay", "within columns", {random_gates({2, 6, 3}, 10)}, columns});
 }
 
 }  // namespace
 
 OpCases attention_cases() {
   OpCases cases;
-  add_fused_cases(cases);
-  add_decay_cases(cases);
-  cases.push_back({"mask_diagonal", "", {random_tensor({2, 3, 5, 5}, 11)}, [](std::span<const Tensor> in) {
-                     return mask_diagonal(in[0], -2);
-                   }});
+  for (const auto& settings : {one_term(), windows(), combinations(), gpu_blocks()})
+    for (const Setting& setting : settings) cases.push_back(case_of(setting));
   return cases;
 }
 

@@ -1,24 +1,46 @@
+#include "engine/ops/batch_norm.h"
+
 #include <cmath>
 
 #include "engine/check/op_case.h"
-#include "engine/ops/batch_norm.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
 
 namespace tessera {
 
 namespace {
+
+using In = std::span<const Tensor>;
+
+Tensor running_mean(int64_t width) { return random_tensor({width}, 4); }
+Tensor running_variance(int64_t width) {
+  Tensor variance = random_tensor({width}, 5);
+  for (int64_t i = 0; i < width; ++i) variance.data<double>()[i] = 1 + std::abs(variance.data<double>()[i]);
+  return variance;
+}
+
+Tensor plain(In in, bool training) {
+  const Tensor& x = in[0];
+  const int64_t width = x.dim(-1);
+  const Tensor rows = x.reshape({-1, width});
+  const Tensor centre = training ? mean(rows, {0}) : beside(running_mean(width), x);
+  const Tensor variance = training ? mean(square(rows - centre), {0}) : beside(running_variance(width), x);
+  return (x - centre) / sqrt(variance + BatchNormOptions{}.eps) * in[1] + in[2];
+}
 
 OpCase norm(const char* variant, bool training, const Shape& x) {
   const int64_t width = x[-1];
   return {"batch_norm",
           variant,
           {random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)},
-          [=](std::span<const Tensor> in) {
-            Tensor mean = random_tensor({width}, 4), variance = random_tensor({width}, 5);
-            for (int64_t i = 0; i < width; ++i)
-              variance.data<double>()[i] = 1 + std::abs(variance.data<double>()[i]);
-            const auto its = [&](const Tensor& t) { return t.to(wide(in[0].dtype())).to(in[0].device()); };
-            return batch_norm(in[0], in[1], in[2], its(mean), its(variance), {.training = training});
-          }};
+          [=](In in) {
+            const auto wide_beside = [&](const Tensor& t) {
+              return t.to(wide(in[0].dtype())).to(in[0].device());
+            };
+            return batch_norm(in[0], in[1], in[2], wide_beside(running_mean(width)),
+                              wide_beside(running_variance(width)), {.training = training});
+          },
+          [=](In in) { return plain(in, training); }};
 }
 
 }  // namespace

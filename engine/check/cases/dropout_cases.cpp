@@ -1,19 +1,62 @@
-#include "engine/check/op_case.h"
 #include "engine/ops/dropout.h"
+
+#include "engine/check/op_case.h"
+#include "engine/core/random.h"
+#include "engine/ops/elementwise.h"
 
 namespace tessera {
 
+namespace {
+
+using In = std::span<const Tensor>;
+
+// 1 / (1 - p) where word(i), a number in [0, 1), is at least p, otherwise 0.
+template <class Word> Tensor factors(const Shape& shape, double p, const Tensor& like, Word word) {
+  Tensor mask = Tensor::empty(shape, DType::f64);
+  for (int64_t i = 0; i < mask.elements(); ++i)
+    mask.data<double>()[i] =
+        unit_float(word(static_cast<uint64_t>(i))) >= static_cast<float>(p) ? 1 / (1 - p) : 0;
+  return beside(mask, like);
+}
+
+Tensor plain_dropout(const Tensor& x, double p, uint64_t key) {
+  return x * factors(x.shape(), p, x, [=](uint64_t i) { return philox(key, i / 4)[i % 4]; });
+}
+
+Tensor plain_drop_path(const Tensor& x, const Tensor& f, double p, uint64_t key) {
+  Shape one_each = x.shape();
+  for (int i = 1; i < x.rank(); ++i) one_each = one_each.with(i, 1);
+  return x + f * factors(one_each, p, x, [=](uint64_t image) { return philox(key, image)[0]; });
+}
+
+}  // namespace
+
 OpCases dropout_cases() {
-  using In = std::span<const Tensor>;
   const Tensor x = random_tensor({9, 3, 11}, 1), f = random_tensor({9, 3, 11}, 2);
-  OpCase residual{"drop_path", "residual", {x, f}, [](In in) { return drop_path(in[0], in[1], 0, 0); }};
+  OpCase residual{"drop_path",
+                  "residual",
+                  {x, f},
+                  [](In in) { return drop_path(in[0], in[1], 0, 0); },
+                  [](In in) { return in[0] + in[1]; }};
   residual.unsplit_backward = "both gradients are dy itself";
   return {
-      {"dropout", "", {x}, [](In in) { return dropout(in[0], 0.3, 5); }},
+      {"dropout",
+       "",
+       {x},
+       [](In in) { return dropout(in[0], 0.3, 5); },
+       [](In in) { return plain_dropout(in[0], 0.3, 5); }},
       {"multiply", "by a dropout of channels", {x}, [](In in) { return channel_dropout(in[0], 0.3, 5); }},
-      {"drop_path", "", {x, f}, [](In in) { return drop_path(in[0], in[1], 0.4, 6); }},
+      {"drop_path",
+       "",
+       {x, f},
+       [](In in) { return drop_path(in[0], in[1], 0.4, 6); },
+       [](In in) { return plain_drop_path(in[0], in[1], 0.4, 6); }},
       residual,
-      {"drop_path", "of itself", {x}, [](In in) { return drop_path(in[0], in[0], 0.4, 6); }},
+      {"drop_path",
+       "of itself",
+       {x},
+       [](In in) { return drop_path(in[0], in[0], 0.4, 6); },
+       [](In in) { return plain_drop_path(in[0], in[0], 0.4, 6); }},
   };
 }
 

@@ -1,30 +1,37 @@
-#include "engine/check/op_case.h"
 #include "engine/ops/norm.h"
+
+#include "engine/check/op_case.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
 
 namespace tessera {
 
+namespace {
+
+using In = std::span<const Tensor>;
+
+constexpr double eps = 1e-5;
+
+Tensor plain(In in) {
+  const Tensor centred = in[0] - mean(in[0], {-1}, true);
+  const Tensor variance = mean(square(centred), {-1}, true);
+  return centred / sqrt(variance + eps) * in[1] + in[2];
+}
+
+OpCase norm(const char* variant, const Shape& x, uint64_t seed = 7) {
+  const int64_t width = x[-1];
+  return {"layer_norm",
+          variant,
+          {random_tensor(x, seed), random_tensor({width}, seed + 1), random_tensor({width}, seed + 2)},
+          [](In in) { return layer_norm(in[0], in[1], in[2], eps); },
+          plain};
+}
+
+}  // namespace
+
 OpCases norm_cases() {
-  const auto function = [](std::span<const Tensor> in) { return layer_norm(in[0], in[1], in[2], 1e-5); };
-  const auto wide = [&](int64_t rows, int64_t width, const char* variant) {
-    return OpCase{"layer_norm",
-                  variant,
-                  {random_tensor({rows, width}, 7), random_tensor({width}, 8), random_tensor({width}, 9)},
-                  function};
-  };
-  return {
-      wide(9, 192, "192 wide"),
-      wide(3, 258, "258 wide"),
-      wide(2, 600, "600 wide"),
-      wide(2, 1030, "1030 wide"),
-      {"layer_norm",
-       "",
-       {random_tensor({3, 5, 7}, 1), random_tensor({7}, 2), random_tensor({7}, 3)},
-       function},
-      {"layer_norm",
-       "many rows",
-       {random_tensor({70, 3}, 4), random_tensor({3}, 5), random_tensor({3}, 6)},
-       function},
-  };
+  return {norm("192 wide", {9, 192}),   norm("258 wide", {3, 258}), norm("600 wide", {2, 600}),
+          norm("1030 wide", {2, 1030}), norm("", {3, 5, 7}, 1),     norm("many rows", {70, 3}, 4)};
 }
 
 }  // namespace tessera

@@ -82,25 +82,28 @@ OpCases concat_cases() {
   };
 }
 
+OpCase gathered(const char* variant, const Shape& table, uint64_t seed, const Tensor& index) {
+  const auto plain = [=](In in) {  // row after row
+    std::vector<Tensor> rows;
+    for (const int64_t i : index.integers()) rows.push_back(slice(in[0], 0, i, 1));
+    Shape shape = index.shape();
+    for (int i = 1; i < table.rank(); ++i) shape = shape.inserted(shape.rank(), table[i]);
+    return concat(rows, 0).reshape(shape);
+  };
+  return {"gather",
+          variant,
+          {random_tensor(table, seed)},
+          [=](In in) { return gather(in[0], beside(index, in[0])); },
+          plain};
+}
+
 OpCases gather_cases() {
   const Tensor few = Tensor::from(std::vector<int64_t>{2, 0, 2, 2, 3, 0}, {2, 3});
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < 300; ++i) numbers.push_back(i * i % 7);
   const Tensor many = Tensor::from(numbers, {300});
-  return {
-      {"gather",
-       "matrix of indices",
-       {random_tensor({5, 3}, 11)},
-       [few](In in) { return gather(in[0], beside(few, in[0])); }},
-      {"gather",
-       "vector, unused rows",
-       {random_tensor({7, 2, 2}, 12)},
-       [many](In in) { return gather(in[0], beside(many, in[0])); }},
-      {"gather",
-       "table of numbers",
-       {random_tensor({4}, 13)},
-       [few](In in) { return gather(in[0], beside(few, in[0])); }},
-  };
+  return {gathered("matrix of indices", {5, 3}, 11, few),
+          gathered("vector, unused rows", {7, 2, 2}, 12, many), gathered("table of numbers", {4}, 13, few)};
 }
 
 }  // namespace

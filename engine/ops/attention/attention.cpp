@@ -4,7 +4,7 @@
 #include "engine/core/scratch.h"
 #include "engine/ops/attention/attention_kernels.h"
 #include "engine/ops/catalog.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
 
 namespace tessera {
 
@@ -16,9 +16,9 @@ struct Columns {
   int64_t first = 0;
 
   template <class T> TokenHeads<const T> heads() const { return {tensor.data<T>() + first, tensor.dim(2)}; }
-  template <class T> TokenHeads<T> gradient(const Written& written) const {
-    T* data = written.data<T>();
-    return {data ? data + first : nullptr, tensor.dim(2), written.add()};
+  template <class T> TokenHeads<T> heads_of(const InputGradient& gradient) const {
+    const Target<T> target = gradient.target<T>();
+    return {target ? target.data + first : nullptr, tensor.dim(2), target.add};
   }
 };
 
@@ -72,17 +72,16 @@ struct Call {
 
   // dv = P^T dy; ds = P (dy v^T - rowsum(dy y)), back through the terms; dq = ds k, dk = ds^T q.
   // `first_term` is the place of learned_scale among the inputs of the op; the other terms follow it.
-  void backward(Gradients& g, const Tensor& lse, const Written& dq, const Written& dk, const Written& dv,
-                int first_term) const {
-    const Written dscale(g, first_term), dprior(g, first_term + 1), dbias(g, first_term + 2),
+  void backward(Gradients& g, const Tensor& lse, const InputGradient& dq, const InputGradient& dk,
+                const InputGradient& dv, int first_term) const {
+    const InputGradient dscale(g, first_term), dprior(g, first_term + 1), dbias(g, first_term + 2),
         dgates(g, first_term + 3);
     dispatch_with_scratch(g.dy(), "attention", [&]<class Dev, class T>() {
-      const auto target = [](const Written& written) { return Target<T>{written.data<T>(), written.add()}; };
       AttentionKernels<Dev>::template backward<T>(
           sizes, q.heads<T>(), k.heads<T>(), v.heads<T>(), pointers<T>(), lse.data<Wide<T>>(),
           g.dy().data<T>(),
-          {q.gradient<T>(dq), k.gradient<T>(dk), v.gradient<T>(dv), target(dscale), target(dprior),
-           target(dbias), target(dgates)});
+          {q.heads_of<T>(dq), k.heads_of<T>(dk), v.heads_of<T>(dv), dscale.target<T>(), dprior.target<T>(),
+           dbias.target<T>(), dgates.target<T>()});
     });
   }
 };
@@ -110,7 +109,7 @@ Tensor attention(const Tensor& qkv, int64_t heads, const ScoreTerms& t) {
   const Inputs inputs{qkv, t.learned_scale, t.prior, t.bias, t.gates};
   const auto [y, lse] = run(call, inputs);
   const auto backward = [call, lse = lse](Gradients& g) {
-    const Written dqkv(g, 0);
+    const InputGradient dqkv(g, 0);
     call.backward(g, lse, dqkv, dqkv, dqkv, 1);
   };
   return record("attention", y, inputs, backward, sizes.macs());
@@ -122,7 +121,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, int64_t head
   const Inputs inputs{q, k, v, t.learned_scale, t.prior, t.bias, t.gates};
   const auto [y, lse] = run(call, inputs);
   const auto backward = [call, lse = lse](Gradients& g) {
-    const Written dq(g, 0), dk(g, 1), dv(g, 2);
+    const InputGradient dq(g, 0), dk(g, 1), dv(g, 2);
     call.backward(g, lse, dq, dk, dv, 3);
   };
   return record("attention", y, inputs, backward, sizes.macs());

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "engine/ops/decay.h"
-#include "engine/ops/mask.h"
+#include "engine/ops/attention/decay.h"
+#include "engine/ops/attention/mask.h"
 
 namespace tessera {
 
@@ -51,9 +51,9 @@ Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_
 
 // Its pieces, for attention of another form (CaiT's heads talk between them): x [B, N, H d] <-> [B, H, N, d],
 // and the scores s [B, H, Nq, Nk] from q . k through the terms, ready for the softmax.
-Tensor heads_apart(const Tensor& x, int64_t heads);
-Tensor heads_together(const Tensor& x);
-Tensor through_terms(Tensor s, int64_t heads, const ScoreTerms& terms);
+Tensor split_heads(const Tensor& x, int64_t heads);
+Tensor merge_heads(const Tensor& x);
+Tensor apply_terms(Tensor s, int64_t heads, const ScoreTerms& terms);
 
 // Multiply-accumulates of the two products, q k^T and P v, with d = `head_dim`.
 constexpr int64_t attention_macs(int64_t images, int64_t heads, int64_t queries, int64_t keys,

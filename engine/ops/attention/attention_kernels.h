@@ -4,6 +4,7 @@
 
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/score_terms.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
 
@@ -12,11 +13,6 @@ namespace tessera {
 template <class T> struct TokenHeads {
   T* data = nullptr;
   int64_t stride = 0;
-  bool add = false;
-};
-
-template <class T> struct Target {
-  T* data = nullptr;  // null where not wanted
   bool add = false;
 };
 

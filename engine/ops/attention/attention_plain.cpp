@@ -8,11 +8,11 @@
 
 namespace tessera {
 
-Tensor heads_apart(const Tensor& x, int64_t heads) {
+Tensor split_heads(const Tensor& x, int64_t heads) {
   return permute(x.reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
-Tensor heads_together(const Tensor& x) {
+Tensor merge_heads(const Tensor& x) {
   return permute(x, {0, 2, 1, 3}).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
 
@@ -26,7 +26,7 @@ Tensor add_mask(const Tensor& s, const Tensor& mask) {
 
 }  // namespace
 
-Tensor through_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
+Tensor apply_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
   s = t.learned_scale.defined() ? multiply(s, t.learned_scale.reshape({heads, 1, 1})) : scale(s, t.scale);
   if (t.prior.defined()) s = multiply(s, t.prior);
   if (t.bias.defined()) s = add(s, t.bias);
@@ -41,8 +41,8 @@ namespace {
 
 // q, k, v [B, H, N, d] -> [B, N, H d]
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {
-  const Tensor s = through_terms(matmul(q, k, false, true), heads, terms);
-  return heads_together(matmul(softmax(s), v));
+  const Tensor s = apply_terms(matmul(q, k, false, true), heads, terms);
+  return merge_heads(matmul(softmax(s), v));
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms
 Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                        const ScoreTerms& terms) {
   attention_sizes(q, k, v, heads, terms);
-  return attend(heads_apart(q, heads), heads_apart(k, heads), heads_apart(v, heads), heads, terms);
+  return attend(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), heads, terms);
 }
 
 }  // namespace tessera

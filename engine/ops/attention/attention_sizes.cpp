@@ -2,14 +2,15 @@
 
 #include "engine/core/error.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/same_device.h"
 
 namespace tessera {
 
 namespace {
 
 void check_type(const Tensor& x, const char* what, const Tensor& q) {
-  check(x.dtype() == q.dtype() && x.device() == q.device(), "attention: ", what, " is ", x.dtype(), " on ",
-        x.device(), ", the queries are ", q.dtype(), " on ", q.device());
+  check(x.dtype() == q.dtype(), "attention: ", what, " is ", x.dtype(), ", the queries are ", q.dtype());
+  check_same_device("attention", {q, x});
 }
 
 void check_term(const Tensor& term, const char* what, const Shape& wanted, const Tensor& q) {

@@ -111,15 +111,15 @@ void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* 
 template <>
 template <class T>
 void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
-                                         bool add_dx, T* dx, bool add_dweight, T* dweight, bool add_dbias,
-                                         T* dbias) {
+                                         const LayerGradients<T>& gradients) {
+  const auto& [dx, dweight, dbias] = gradients;
   if (DryRun::active()) return;
   using W = Wide<T>;
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
   const auto taps = taps_first(s, weight);
   if (dx)
     parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-      dx_of_image(s, dy + b * outputs, taps.data(), add_dx, dx + b * pixels);
+      dx_of_image(s, dy + b * outputs, taps.data(), dx.add, dx.data + b * pixels);
     });
   if (!dweight && !dbias) return;
   const int64_t grain = (s.images + 15) / 16, chunks = (s.images + grain - 1) / grain;
@@ -136,8 +136,9 @@ void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T
     out = T(sum);
   };
   for (int64_t o = 0; o < s.out; ++o) {
-    for (int64_t k = 0; dweight && k < s.window(); ++k) total(k, o, add_dweight, dweight[o * s.window() + k]);
-    if (dbias) total(s.window(), o, add_dbias, dbias[o]);
+    for (int64_t k = 0; dweight && k < s.window(); ++k)
+      total(k, o, dweight.add, dweight.data[o * s.window() + k]);
+    if (dbias) total(s.window(), o, dbias.add, dbias.data[o]);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "engine/ops/decay.h"
+#include "engine/ops/attention/decay.h"
 
 #include <doctest/doctest.h>
 
@@ -31,31 +31,4 @@ TEST_CASE("content decay is the mean of two gates times their distance") {
   CHECK_THROWS_WITH_AS(content_decay(gates, {2, 2}),
                        "content_decay: gates [1, 3, 1] of 3 tokens, but 0 and a grid of 2 x 2 make 4", Error);
   CHECK_THROWS_AS(content_decay(Tensor::zeros({3, 1}), {1, 3}), Error);
-}
-
-TEST_CASE("the decay within rows and within columns holds those entries of the whole") {
-  const int64_t B = 2, h = 2, w = 3, H = 2, N = h * w;
-  const Tensor gates = random_tensor({B, N, H}, 1);
-  const std::vector<double> all = content_decay(gates, {h, w}).values();
-  const std::vector<double> rows = content_decay_rows(gates, {h, w}).values();
-  const std::vector<double> columns = content_decay_columns(gates, {h, w}).values();
-  const auto at = [&](int64_t b, int64_t head, int64_t i, int64_t j) {
-    return all[static_cast<size_t>(((b * H + head) * N + i) * N + j)];
-  };
-  size_t next = 0;
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t y = 0; y < h; ++y)
-      for (int64_t head = 0; head < H; ++head)
-        for (int64_t i = 0; i < w; ++i)
-          for (int64_t j = 0; j < w; ++j)
-            CHECK(rows[next++] == doctest::Approx(at(b, head, y * w + i, y * w + j)));
-  next = 0;
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t x = 0; x < w; ++x)
-      for (int64_t head = 0; head < H; ++head)
-        for (int64_t i = 0; i < h; ++i)
-          for (int64_t j = 0; j < h; ++j)
-            CHECK(columns[next++] == doctest::Approx(at(b, head, i * w + x, j * w + x)));
-  CHECK_THROWS_AS(content_decay_rows(gates, {2, 2}), Error);
-  CHECK_THROWS_AS(content_decay_columns(gates, {2, 2}), Error);
 }

@@ -28,11 +28,11 @@ void DepthwiseConvKernels<Cuda>::forward(const ConvSize& s, const T* x, const T*
 
 namespace {
 
-template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, bool add, T* dx) {
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, Target<T> dx) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, out = s.out, window = s.window(), each = out / in;
-  map(s.images * s.height * s.width * in, dx, add, [=] __device__(int64_t at) {
+  map(s.images * s.height * s.width * in, dx.data, dx.add, [=] __device__(int64_t at) {
     const int64_t c = split_off(at, in), x = split_off(at, map_of.width), y = split_off(at, map_of.height);
     const T* image = dy + at * map_of.out_h * map_of.out_w * out;
     W sum = 0;
@@ -45,7 +45,7 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
 }
 
 // dweight(o, k) = the sum over images and positions of dy x: columns (k, o), so that neighbours are channels.
-template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, bool add, T* dweight) {
+template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T* x, Target<T> dweight) {
   using W = Wide<T>;
   const WindowMap map_of(s);
   const int64_t in = s.in, out = s.out, window = s.window(), each = out / in;
@@ -63,7 +63,7 @@ template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T*
       },
       W(1), sums.data(), false);
   const W* const sum = sums.data();
-  map(window * out, dweight, add, [=] __device__(int64_t o) {
+  map(window * out, dweight.data, dweight.add, [=] __device__(int64_t o) {
     const int64_t k = split_off(o, window);
     return sum[k * out + o];
   });
@@ -74,11 +74,11 @@ template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T*
 template <>
 template <class T>
 void DepthwiseConvKernels<Cuda>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
-                                          bool add_dx, T* dx, bool add_dweight, T* dweight, bool add_dbias,
-                                          T* dbias) {
-  if (dx) input_gradient(s, dy, weight, add_dx, dx);
-  if (dweight) weight_gradient(s, dy, x, add_dweight, dweight);
-  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias, add_dbias);
+                                          const LayerGradients<T>& gradients) {
+  const auto& [dx, dweight, dbias] = gradients;
+  if (dx) input_gradient(s, dy, weight, dx);
+  if (dweight) weight_gradient(s, dy, x, dweight);
+  if (dbias) sum_of_rows(s.images * s.positions(), s.out, dy, Wide<T>(1), dbias.data, dbias.add);
 }
 
 TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cuda>::forward)

@@ -3,8 +3,14 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
+
+// gates [B, N, H] and their decays [B, H, N, N]; distance [N, N].
+struct DecaySize {
+  int64_t images, heads, tokens;
+};
 
 template <class Dev> struct DecayKernels {
   // distance [N, N], N = prefix + height * width: the Manhattan distance, or 1 without `use_distance`; zero
@@ -16,15 +22,14 @@ template <class Dev> struct DecayKernels {
   template <class T>
   static void fixed(int64_t heads, int64_t tokens, const T* slopes, const Wide<T>* distance, T* y);
 
-  // y [B, H, N, N] = -|alpha distance (g_i + g_j) / 2|. gates [B, N, H]
+  // y = -|alpha distance (g_i + g_j) / 2|.
   template <class T>
-  static void content_forward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                              const Wide<T>* distance, const T* gates, T* y);
+  static void content_forward(DecaySize size, double alpha, const Wide<T>* distance, const T* gates, T* y);
 
-  // dgates [B, N, H], written or added to.
+  // dgates [B, N, H]
   template <class T>
-  static void content_backward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                               const Wide<T>* distance, const T* gates, const T* dy, T* dgates, bool add);
+  static void content_backward(DecaySize size, double alpha, const Wide<T>* distance, const T* gates,
+                               const T* dy, Target<T> dgates);
 };
 
 }  // namespace tessera

@@ -27,9 +27,4 @@ Tensor fixed_decay(const Tensor& slopes, Grid grid, int64_t prefix);
 Tensor content_decay(const Tensor& gates, Grid grid, int64_t prefix = 0, double alpha = 1,
                      bool use_distance = true);
 
-// Those of its entries that lie within one row or within one column of the grid, for the decomposed form.
-// gates [B, h * w, H]; -> [B, h, H, w, w] and [B, w, H, h, h].
-Tensor content_decay_rows(const Tensor& gates, Grid grid, double alpha = 1, bool use_distance = true);
-Tensor content_decay_columns(const Tensor& gates, Grid grid, double alpha = 1, bool use_distance = true);
-
 }  // namespace tessera

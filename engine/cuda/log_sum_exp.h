@@ -1,7 +1,7 @@
 #pragma once
 
+#include "engine/cpu/log_sum_exp.h"
 #include "engine/cuda/rows.h"
-#include "engine/ops/log_sum_exp.h"
 
 namespace tessera {
 

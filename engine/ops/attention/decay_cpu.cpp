@@ -3,8 +3,8 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/attention/decay_kernels.h"
 #include "engine/ops/attention/score_terms.h"
-#include "engine/ops/decay_kernels.h"
 
 namespace tessera {
 
@@ -52,9 +52,10 @@ void DecayKernels<Cpu>::fixed(int64_t heads, int64_t tokens, const T* slopes, co
 
 template <>
 template <class T>
-void DecayKernels<Cpu>::content_forward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                                        const Wide<T>* distance, const T* gates, T* y) {
+void DecayKernels<Cpu>::content_forward(DecaySize size, double alpha, const Wide<T>* distance, const T* gates,
+                                        T* y) {
   using W = Wide<T>;
+  const int64_t images = size.images, heads = size.heads, tokens = size.tokens;
   parallel_for(images * heads, 1, [=](int64_t begin, int64_t end) {
     for (int64_t m = begin; m < end; ++m) {
       const W* gate = gates_of_head(gates + m / heads * tokens * heads, tokens, heads, m % heads);
@@ -69,10 +70,10 @@ void DecayKernels<Cpu>::content_forward(int64_t images, int64_t heads, int64_t t
 
 template <>
 template <class T>
-void DecayKernels<Cpu>::content_backward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                                         const Wide<T>* distance, const T* gates, const T* dy, T* dgates,
-                                         bool add) {
+void DecayKernels<Cpu>::content_backward(DecaySize size, double alpha, const Wide<T>* distance,
+                                         const T* gates, const T* dy, Target<T> dgates) {
   using W = Wide<T>;
+  const int64_t images = size.images, heads = size.heads, tokens = size.tokens;
   parallel_for(images * heads, 1, [=](int64_t begin, int64_t end) {
     std::vector<W> sums(static_cast<size_t>(tokens));
     for (int64_t m = begin; m < end; ++m) {
@@ -93,8 +94,8 @@ void DecayKernels<Cpu>::content_backward(int64_t images, int64_t heads, int64_t 
         dgate[i] += of_query;
       }
       for (int64_t i = 0; i < tokens; ++i) {
-        T& target = dgates[(image * tokens + i) * heads + head];
-        target = T(add ? W(target) + dgate[i] : dgate[i]);
+        T& target = dgates.data[(image * tokens + i) * heads + head];
+        target = T(dgates.add ? W(target) + dgate[i] : dgate[i]);
       }
     }
   });

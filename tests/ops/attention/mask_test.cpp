@@ -1,4 +1,4 @@
-#include "engine/ops/mask.h"
+#include "engine/ops/attention/mask.h"
 
 #include <doctest/doctest.h>
 

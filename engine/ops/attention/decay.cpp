@@ -1,11 +1,11 @@
-#include "engine/ops/decay.h"
+#include "engine/ops/attention/decay.h"
 
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
+#include "engine/ops/attention/decay_kernels.h"
 #include "engine/ops/catalog.h"
-#include "engine/ops/decay_kernels.h"
+#include "engine/ops/input_gradient.h"
 #include "engine/ops/shape.h"
-#include "engine/ops/write.h"
 
 namespace tessera {
 
@@ -50,35 +50,18 @@ Tensor content_decay(const Tensor& gates, Grid grid, int64_t prefix, double alph
   const int64_t images = gates.dim(0), heads = gates.dim(2);
   const Tensor y = Tensor::empty({images, heads, tokens, tokens}, gates.dtype(), gates.device());
   dispatch(gates, "content_decay", [&]<class Dev, class T>() {
-    DecayKernels<Dev>::template content_forward<T>(images, heads, tokens, alpha, distance.data<Wide<T>>(),
+    DecayKernels<Dev>::template content_forward<T>({images, heads, tokens}, alpha, distance.data<Wide<T>>(),
                                                    gates.data<T>(), y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const Written dgates(g, 0);
+    const InputGradient dgates(g, 0);
     dispatch(gates, "content_decay", [&]<class Dev, class T>() {
-      DecayKernels<Dev>::template content_backward<T>(images, heads, tokens, alpha, distance.data<Wide<T>>(),
-                                                      gates.data<T>(), g.dy().data<T>(), dgates.data<T>(),
-                                                      dgates.add());
+      DecayKernels<Dev>::template content_backward<T>({images, heads, tokens}, alpha,
+                                                      distance.data<Wide<T>>(), gates.data<T>(),
+                                                      g.dy().data<T>(), dgates.target<T>());
     });
   };
   return record("content_decay", y, {gates}, backward);
-}
-
-Tensor content_decay_rows(const Tensor& gates, Grid grid, double alpha, bool use_distance) {
-  const auto [h, w] = grid;
-  check_gates(gates, h * w, grid, 0);
-  const int64_t images = gates.dim(0), heads = gates.dim(2);
-  return content_decay(gates.reshape({images * h, w, heads}), {1, w}, 0, alpha, use_distance)
-      .reshape({images, h, heads, w, w});
-}
-
-Tensor content_decay_columns(const Tensor& gates, Grid grid, double alpha, bool use_distance) {
-  const auto [h, w] = grid;
-  check_gates(gates, h * w, grid, 0);
-  const int64_t images = gates.dim(0), heads = gates.dim(2);
-  const Tensor by_column = permute(gates.reshape({images, h, w, heads}), {0, 2, 1, 3});
-  return content_decay(by_column.reshape({images * w, h, heads}), {1, h}, 0, alpha, use_distance)
-      .reshape({images, w, heads, h, h});
 }
 
 }  // namespace tessera

@@ -21,7 +21,7 @@ template <> template <class T> void UnfoldKernels<Cpu>::forward(const ConvSize& 
 
 template <>
 template <class T>
-void UnfoldKernels<Cpu>::backward(const ConvSize& s, const T* dy, bool add_dx, T* dx) {
+void UnfoldKernels<Cpu>::backward(const ConvSize& s, const T* dy, Target<T> dx) {
   const int64_t pixels = s.height * s.width * s.in;
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     using W = Wide<T>;
@@ -35,8 +35,8 @@ void UnfoldKernels<Cpu>::backward(const ConvSize& s, const T* dy, bool add_dx, T
             sum[(i * s.width + j) * s.in + c] += W(rows[(row * s.in + c) * s.window() + k]);
         },
         [](int64_t, int64_t) {});
-    T* image = dx + b * pixels;
-    for (int64_t i = 0; i < pixels; ++i) image[i] = T(add_dx ? W(image[i]) + sum[i] : sum[i]);
+    T* image = dx.data + b * pixels;
+    for (int64_t i = 0; i < pixels; ++i) image[i] = T(dx.add ? W(image[i]) + sum[i] : sum[i]);
   });
 }
 

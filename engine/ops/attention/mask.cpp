@@ -1,10 +1,10 @@
-#include "engine/ops/mask.h"
+#include "engine/ops/attention/mask.h"
 
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
+#include "engine/ops/attention/mask_kernels.h"
 #include "engine/ops/catalog.h"
-#include "engine/ops/mask_kernels.h"
-#include "engine/ops/write.h"
+#include "engine/ops/input_gradient.h"
 
 namespace tessera {
 
@@ -13,12 +13,12 @@ Tensor mask_diagonal(const Tensor& x, double value) {
   const int64_t tokens = x.dim(-1), matrices = x.shape().elements(0, x.rank() - 2);
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   dispatch(x, "mask_diagonal", [&]<class Dev, class T>() {
-    MaskKernels<Dev>::template diagonal<T>(matrices, tokens, x.data<T>(), value, y.data<T>(), false);
+    MaskKernels<Dev>::template diagonal<T>(matrices, tokens, x.data<T>(), value, Target<T>{y.data<T>()});
   });
   const auto backward = [=](Gradients& g) {
-    const Written dx(g, 0);
+    const InputGradient dx(g, 0);
     dispatch(g.dy(), "mask_diagonal", [&]<class Dev, class T>() {
-      MaskKernels<Dev>::template diagonal<T>(matrices, tokens, g.dy().data<T>(), 0, dx.data<T>(), dx.add());
+      MaskKernels<Dev>::template diagonal<T>(matrices, tokens, g.dy().data<T>(), 0, dx.target<T>());
     });
   };
   return record("mask_diagonal", y, {x}, backward);

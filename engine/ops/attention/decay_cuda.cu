@@ -1,8 +1,8 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/index.h"
 #include "engine/cuda/rows.h"
+#include "engine/ops/attention/decay_kernels.h"
 #include "engine/ops/attention/score_terms.h"
-#include "engine/ops/decay_kernels.h"
 
 namespace tessera {
 
@@ -52,9 +52,10 @@ void gates_by_head(int64_t images, int64_t heads, int64_t tokens, const T* gates
 
 template <>
 template <class T>
-void DecayKernels<Cuda>::content_forward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                                         const Wide<T>* distance, const T* gates, T* y) {
+void DecayKernels<Cuda>::content_forward(DecaySize size, double alpha, const Wide<T>* distance,
+                                         const T* gates, T* y) {
   using W = Wide<T>;
+  const int64_t images = size.images, heads = size.heads, tokens = size.tokens;
   const Scratch<W> by_head(images * heads * tokens);
   const W* const gate = by_head.data();
   gates_by_head(images, heads, tokens, gates, by_head.data());
@@ -66,10 +67,10 @@ void DecayKernels<Cuda>::content_forward(int64_t images, int64_t heads, int64_t 
 
 template <>
 template <class T>
-void DecayKernels<Cuda>::content_backward(int64_t images, int64_t heads, int64_t tokens, double alpha,
-                                          const Wide<T>* distance, const T* gates, const T* dy, T* dgates,
-                                          bool add) {
+void DecayKernels<Cuda>::content_backward(DecaySize size, double alpha, const Wide<T>* distance,
+                                          const T* gates, const T* dy, Target<T> dgates) {
   using W = Wide<T>;
+  const int64_t images = size.images, heads = size.heads, tokens = size.tokens;
   const Scratch<W> by_head(images * heads * tokens);
   const W* const gate = by_head.data();
   gates_by_head(images, heads, tokens, gates, by_head.data());
@@ -83,7 +84,7 @@ void DecayKernels<Cuda>::content_backward(int64_t images, int64_t heads, int64_t
     };
     const W sum = lanes_sum<W>(tokens, lane, [=](int64_t j) { return share(k, j) + share(j, k); });
     const int64_t head = split_off(m, heads);
-    if (lane == 0) write(dgates[(m * tokens + k) * heads + head], add, sum);
+    if (lane == 0) write(dgates.data[(m * tokens + k) * heads + head], dgates.add, sum);
   });
 }
 
