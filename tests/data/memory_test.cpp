@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/formats/folder.h"
+#include "data/formats/idx.h"
 #include "data/formats/mat.h"
 #include "data/sets/cifar.h"
 #include "data/sets/mnist.h"

@@ -1,4 +1,5 @@
 #include "data/sets/mnist.h"
+#include "data/formats/idx.h"
 
 #include <zlib.h>
 
