@@ -11,7 +11,7 @@ TEST_CASE("registry: every row is complete, every published file has its sum") {
   for (const DatasetEntry& entry : datasets()) {
     CAPTURE(entry.name);
     CHECK(names.insert(entry.name).second);
-    CHECK(entry.open != nullptr);
+    CHECK((entry.open != nullptr));
     CHECK(&find_dataset(entry.name) == &entry);
     CHECK(!entry.sizes.reason.empty());
     const bool own_images = entry.name == "folder" || !entry.needs_folder;
