@@ -28,7 +28,7 @@ class ModuleScope : public ThreadScope<ModuleScope> {
 struct ForwardEvent {
   const Op& op;
   const Tensor& output;
-  int64_t macs;  // multiply-accumulates of matrix products and convolutions; 0 for other ops
+  int64_t macs;  // multiply-accumulates; only matrix products, convolutions, attention and layer norm count
 };
 
 // A step of a tape whose backward has run.

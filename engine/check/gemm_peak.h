@@ -4,14 +4,15 @@
 
 namespace tessera {
 
-// GFLOP/s with all threads at once, the best of half a second's repeats, in f64, or f32 for any other type:
-// of gemm() on square matrices, each thread on its own; and of linear's own kernel on one tall product.
+// Measured rates in GFLOP/s with all threads: `blas` of gemm() on square matrices, one product a thread;
+// `linear` of the linear op's kernel on one tall product. Each is the best of the repeats in half a second,
+// in f64 for f64 and in f32 for any other type.
 struct GemmPeak {
   double blas = 0, linear = 0;
 };
 GemmPeak measure_gemm_peaks(DType dtype);
 
-// The larger of the two: the machine's peak, whatever kernels OpenBLAS was told to use.
+// The larger of the two, which stands for the machine's peak even where OpenBLAS has no kernels for it.
 double measure_gemm_peak(DType dtype);
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ Tensor backward(const OpCase::Function& function, const std::vector<Tensor>& inp
   return y.detach();
 }
 
-// sum of output * cotangent, in double.
+// sum(output * cotangent), in double.
 double weighed(const OpCase::Function& function, const std::vector<Tensor>& inputs, const Tensor& cotangent) {
   const Tensor y = function(inputs);
   double sum = 0;
@@ -39,7 +39,7 @@ double weighed(const OpCase::Function& function, const std::vector<Tensor>& inpu
   return sum;
 }
 
-// d weighed / d x by differences at +-h and +-2h: the error is of order h^4.
+// The derivative of weighed() by input `which`, by differences at +-h and +-2h, whose error is of order h^4.
 Tensor numeric_gradient(const OpCase& op_case, std::vector<Tensor>& inputs, size_t which,
                         const Tensor& cotangent) {
   constexpr double h = 1e-3;

@@ -26,7 +26,7 @@ void expect_blas(cublasStatus_t status, const char* what, const MatrixProduct& p
        ", ", p.n, "] x ", p.count);
 }
 
-// Descriptors are destroyed with the scope that made them.
+// A descriptor of cuBLASLt that is destroyed at the end of its scope.
 template <class Handle, cublasStatus_t (*destroy)(Handle)> class Owned {
  public:
   Owned() = default;
@@ -73,14 +73,14 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// The power of two, at most 256, that a pointer's address is a multiple of.
+// The largest power of two, at most 256, that divides the pointer's address.
 uint32_t alignment(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
 }
 
-// The handle, its workspaces, that of products on a side stream apart, and the algorithm of each kind of
-// product that came before, none where there is none.
+// The handle; a workspace for products on the main stream and one for those on a side stream; and the
+// algorithm that was chosen for each kind of product so far (empty where cuBLASLt has none).
 struct Blas {
   static constexpr size_t workspace_bytes = size_t{32} << 20;
   using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
@@ -100,7 +100,8 @@ Blas& blas() {
   return one;
 }
 
-// cuBLAS counts by columns: a row-major c = op(a) op(b) is its c^T = op(b)^T op(a)^T. "First" is b here.
+// cuBLAS takes column-major matrices: a row-major c = op(a) op(b) is c^T = op(b)^T op(a)^T to it. So its
+// first factor is b.
 template <class T> class Call {
  public:
   Call(const MatrixProduct& p, const T* a, const T* b, T* c, bool add, Epilogue epilogue, const T* bias)
@@ -116,7 +117,7 @@ template <class T> class Call {
     make_layout(result_, p.n, p.m, p.ldc, p.c_step);
   }
 
-  // False where cuBLASLt has no algorithm for it.
+  // Returns false where cuBLASLt has no algorithm for it.
   bool run() {
     Blas& own = blas();
     const std::lock_guard lock(own.mutex);
@@ -181,7 +182,7 @@ template <class T> class Call {
                   "preference", p_);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{Blas::workspace_bytes});
-    // Not CUBLASLT_REDUCTION_SCHEME_INPLACE, which adds up by the order of arrival.
+    // Excludes CUBLASLT_REDUCTION_SCHEME_INPLACE, which adds in the order of arrival.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
                                                            uint32_t{CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b_));

@@ -21,7 +21,7 @@ template <class To, class From> __global__ void convert(int64_t n, const From* f
   for (int64_t i = packs * v + grid_thread(); i < n; i += grid_threads()) to[i] = converted<To>(from[i]);
 }
 
-// For arrays that do not begin where packs do.
+// For arrays that are not aligned to packs.
 template <class To, class From> __global__ void convert_singly(int64_t n, const From* from, To* to) {
   wait_for_previous_kernel();
   for (int64_t i = grid_thread(); i < n; i += grid_threads()) to[i] = converted<To>(from[i]);

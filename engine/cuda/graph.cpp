@@ -13,19 +13,19 @@ namespace tessera {
 
 namespace {
 
-constexpr size_t most_keys = 1 << 12;  // that one step may draw
+constexpr size_t most_keys = 1 << 12;  // of one step
 
-// By this thread: others may work on streams of their own meanwhile.
-thread_local Graph* captured = nullptr;   // the graph that is being captured
-thread_local Graph* refreshed = nullptr;  // or refreshed
+// The graph that this thread captures or refreshes. Other threads may work on streams of their own meanwhile.
+thread_local Graph* captured = nullptr;
+thread_local Graph* refreshed = nullptr;
 
-// For copies that are no part of a capture.
+// The stream of copies that are not captured.
 const SideStream& side_stream() {
   static const SideStream& side = *new SideStream;  // the driver may be gone when statics die
   return side;
 }
 
-// What a Branch needs; made outside of captures.
+// The stream and events of a Branch. They must be made outside of captures.
 struct BranchParts {
   SideStream stream;
   StreamEvent forks, joins;
@@ -35,7 +35,7 @@ const BranchParts& branch_parts() {
   return parts;
 }
 
-// Two pinned buffers that are filled in turn: one while the copies from the other are on their way.
+// Two pinned buffers: one is filled while copies from the other are under way.
 class PinnedBuffers {
  public:
   PinnedBuffers() {
@@ -79,7 +79,7 @@ class PinnedBuffers {
   size_t now_ = 0, used_ = 0;
 };
 
-// Ends a capture whatever happens in it.
+// A capture, which its destructor ends if an error has left it open.
 class Capture {
  public:
   Capture(Graph* graph, const BlockSet& blocks) : blocks_(blocks) {
@@ -185,7 +185,7 @@ Branch::~Branch() {
     run([] { branch_parts().joins.record(); });
     branch_parts().joins.make_stream_wait();
   } catch (const Error&) {
-  }  // the capture's end says that it fails
+  }  // the end of the capture reports the error
 }
 
 void upload(void* to, const void* from, size_t bytes) {

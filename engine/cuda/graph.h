@@ -1,6 +1,6 @@
 #pragma once
 
-// A training step as one CUDA graph: captured once, then replayed with a single call of the driver.
+// A training step as one CUDA graph: captured once, then replayed by a single call of the driver.
 
 #include <cuda_runtime.h>
 
@@ -17,18 +17,18 @@
 
 namespace tessera {
 
-// A key of random draws (philox) as a kernel takes it: the number itself, or the place in device memory where
-// a graph's next replay puts it.
+// A key of random draws (philox) for a kernel: the number itself, or the place in device memory where a
+// replay of the graph puts it.
 struct DrawKey {
   uint64_t value = 0;
   const uint64_t* place = nullptr;
   TESSERA_HD uint64_t operator()() const { return place ? *place : value; }
 };
 
-// What `work` did on the stream while it was captured; nothing of it has run yet. The graph owns all memory
-// that was taken meanwhile. A tensor made of host numbers (Tensor::to(cuda)) becomes a constant of the graph;
-// what changes from step to step is told by DrawKey and Table. Fails where the step cannot be captured, as
-// where it reads a number back.
+// Captures what `work` does on the stream, without running it. The graph owns all memory that `work` takes. A
+// tensor that `work` copies from the host (Tensor::to(cuda)) becomes a constant of the graph; numbers that
+// change from step to step must go through DrawKey or Table. Fails for work that cannot be captured, such as
+// reading a number back.
 class Graph final : public Replay {
  public:
   explicit Graph(const std::function<void()>& work);
@@ -39,12 +39,12 @@ class Graph final : public Replay {
 
   // --- for kernels and copies ---
 
-  // Whether a step is being captured: what would read device memory on the host (a check of labels, say) is
-  // left out then; the first step, which is not captured, has made it.
+  // Whether this thread captures a step. Ops then skip what would read device memory on the host, such as the
+  // check of labels; the first step, which is not captured, has made it.
   static bool capturing();
-  static bool refreshing();  // whether run() calls its refresh()
+  static bool refreshing();  // whether run() is calling refresh() on this thread
   static DrawKey draw_key(uint64_t key);
-  // Puts host numbers in a new block of the graph (ConstantBlocks), now.
+  // Copies host numbers into a block of the graph that was made under ConstantBlocks, at once.
   static void copy_constant(void* to, const void* from, size_t bytes);
 
  private:
@@ -54,18 +54,18 @@ class Graph final : public Replay {
   cudaGraphExec_t graph_ = nullptr;
   std::vector<uint64_t> keys_;
   Storage key_places_;
-  std::vector<std::unique_ptr<Storage>> tables_;  // in the order of their making
-  size_t next_table_ = 0;                         // of a refresh
+  std::vector<std::unique_ptr<Storage>> tables_;  // in the order in which they were made
+  size_t next_table_ = 0;                         // the next one that refresh() will fill
 };
 
-// Copies host numbers to device memory through pinned buffers: they may change as soon as this returns, and
-// the host does not wait for the device unless more than the buffers hold is on its way.
+// Copies host numbers to device memory through pinned buffers. They may change as soon as this returns. The
+// host waits for the device only if more than the buffers hold is under way.
 void upload(void* to, const void* from, size_t bytes);
 
-// Whether the numbers of a table are other ones at each step.
+// Whether the numbers of a table change from step to step (they are refreshed before each replay).
 enum class TableKind : uint8_t { refreshed, constant };
 
-// The memory of a Table.
+// The device memory of a Table.
 class TableMemory {
  public:
   TableMemory(const void* values, size_t bytes, TableKind numbers);
@@ -79,8 +79,8 @@ class TableMemory {
   bool owned_;
 };
 
-// Host numbers that a kernel reads in device memory, for this call: in a captured step they are refreshed
-// before each replay, unless they are said to be constant.
+// A copy of host numbers in device memory, for a kernel of this call. In a captured step it is refreshed
+// before each replay, unless it is a constant.
 template <class T> class Table {
  public:
   Table(const T* values, int64_t count, TableKind numbers = TableKind::refreshed)

@@ -1,6 +1,6 @@
 #pragma once
 
-// One launch for hundreds of arrays: all parameters of a model.
+// One launch for hundreds of arrays, such as all parameters of a model.
 
 #include <vector>
 
@@ -8,19 +8,19 @@
 
 namespace tessera {
 
-// `count` arrays, each item with a length n, cut into chunks: the items, and how many chunks are before each
-// of them, in device memory. The cut depends on the lengths alone.
+// Arrays, each described by an item with its length n, cut into chunks. Device memory holds the items and how
+// many chunks come before each of them. The cut depends on the lengths alone.
 template <class Item> class Items {
  public:
   static constexpr int64_t chunk = 1 << 12;
 
-  // What a kernel takes.
+  // The items as a kernel's argument.
   struct View {
     const Item* items;
     const int64_t* before;
     int64_t count, chunks;
 
-    // f(item, i) for the elements of one chunk, by the threads of a block.
+    // Calls f(item, i) for the elements of chunk c, by the threads of a block.
     template <class F> __device__ void each(int64_t c, F&& f) const {
       int64_t low = 0, high = count - 1;  // the last item with before <= c
       while (low < high) {
@@ -80,7 +80,7 @@ template <class View, class F> __global__ void sum(View view, F f, double* parts
 
 }  // namespace items_detail
 
-// f(item, i) for all elements of all items.
+// Calls f(item, i) for all elements of all items.
 template <class Item, class F> void for_items(const Items<Item>& items, const F& f) {
   using View = typename Items<Item>::View;
   if (items.chunks() > 0)

@@ -5,7 +5,7 @@ namespace tessera {
 
 namespace {
 
-// An event a mark, made once and used again.
+// Records an event for each mark. Events are made once and used again.
 class StreamClock final : public LapClock {
  public:
   ~StreamClock() override {

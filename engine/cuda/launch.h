@@ -1,22 +1,22 @@
 #pragma once
 
-// How every kernel of this backend is written.
+// How every kernel of this backend is written and launched:
 //
-// - A kernel walks its work in a grid-stride loop, so that any grid is right; launch() starts it, no <<<>>>.
-// - It begins with wait_for_previous_kernel(): a GPU of compute capability 9.0 brings it up while the one
-// before it ends.
-// - Offsets are 64 bits wide. Memory-bound kernels move 16 bytes a thread and access (Pack).
-// - One stream, in a captured step also a Branch (side_stream.h), and no host synchronisation in an op. What
-//   an op reads of the host is passed by value; what changes from step to step stands in device memory
-//   (graph.h: random keys by DrawKey, tables of numbers such as the learning rate's by Table), so that every
-//   op can be captured into a graph and replayed. A check of numbers on the device (labels, indices) is left
-//   out while Graph::capturing().
+// - A kernel walks its work in a grid-stride loop, so that any grid is right. launch() starts it, not <<<>>>.
+// - It begins with wait_for_previous_kernel(), because from compute capability 9.0 on it is launched while the
+//   previous kernel ends.
+// - Offsets have 64 bits. A thread of a memory-bound kernel moves 16 bytes in one access (Pack).
+// - All work runs on one stream, in a captured step also on a Branch (side_stream.h). An op does not
+//   synchronise with the host. It passes constants of the host by value, and numbers that change from step to
+//   step in device memory (graph.h: random keys by DrawKey, tables such as learning rates by Table), so that
+//   every op can be captured into a graph and replayed. Checks of numbers on the device (labels, indices) are
+//   skipped while Graph::capturing().
 // - No floating-point atomics. Sums run in an order that the sizes alone fix: a thread's own part, then
 //   warp_sum and block_sum (reduce.h), then parts in scratch memory (Scratch), added in their order.
 // - Arithmetic and sums run in Wide<T>; the formulas are the TESSERA_HD functions of _kernels.h.
-// - No inline assembly outside engine/cuda (but for the rounding to bf16, engine/core/dtype.h), static
-//   __shared__ arrays of plain types, dynamic ones by shared_memory<T>(): so a host compiler can run the
-//   kernels too, thread by thread, where there is no GPU (tests/emulator).
+// - Inline assembly stays in engine/cuda (except for the rounding to bf16 in engine/core/dtype.h); static
+//   __shared__ arrays have plain types; dynamic ones come from shared_memory<T>(). So a host compiler can
+//   compile the kernels too and run them thread by thread without a GPU (tests/emulator).
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@
 namespace tessera {
 
 inline constexpr int warp = 32;
-inline constexpr int block_threads = 256;  // of kernels that have no reason for another number
+inline constexpr int block_threads = 256;  // unless a kernel has a reason for another number
 
 struct LaunchGrid {
   dim3 blocks;
@@ -38,15 +38,16 @@ struct LaunchGrid {
   size_t shared_bytes = 0;  // dynamic
 };
 
-// As many blocks of `threads` as n items want, and as the GPU can hold at a time; the kernel strides.
+// A grid with a thread for each of n items, limited to what the GPU can hold at a time; the kernel strides
+// over the rest.
 inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
   const int64_t most = int64_t{gpu().multiprocessors} * (2048 / threads);
   const int64_t blocks = std::clamp<int64_t>((n + threads - 1) / threads, 1, most);
   return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
 }
 
-// First in every kernel: waits until all kernels before this one are done and what they wrote is there, then
-// lets the next one be brought up (programmatic dependent launch; see the CUDA programming guide).
+// Comes first in every kernel. Waits until all kernels before this one are done and their writes are visible,
+// then lets the next kernel be launched (programmatic dependent launch; see the CUDA programming guide).
 __device__ inline void wait_for_previous_kernel() {
 #if defined(TESSERA_CUDA_EMULATED)
   emulator::wait_for_previous_kernel();
@@ -55,11 +56,12 @@ __device__ inline void wait_for_previous_kernel() {
 #endif
 }
 
-// Starts the kernel on the stream. Nothing where a graph's tables are refreshed: the graph has the kernel.
+// Launches the kernel on the stream. While a graph's tables are refreshed it does nothing, because the graph
+// has the kernel already.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   if (Graph::refreshing()) return;
-  if (grid.shared_bytes > 32 << 10)  // of 48 KB that are there unasked static arrays take a part
+  if (grid.shared_bytes > 32 << 10)  // 48 KB need no permission, but static arrays take a part of them
     allow_shared(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
@@ -84,18 +86,18 @@ template <class T> __device__ inline T* shared_memory() {
 #endif
 }
 
-// This thread's place in a one-dimensional grid, and the grid's threads.
+// This thread's index in a one-dimensional grid, and the number of the grid's threads.
 __device__ inline int64_t grid_thread() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline int64_t grid_threads() { return int64_t{gridDim.x} * blockDim.x; }
 
-// This thread's lane in its warp, and its warp in a one-dimensional block; by unsigned division, a shift.
+// This thread's lane in its warp, and its warp in a one-dimensional block. Unsigned division is a shift here.
 __device__ inline int own_lane() { return static_cast<int>(threadIdx.x % warp); }
 __device__ inline int own_warp() { return static_cast<int>(threadIdx.x / warp); }
 
-// V numbers that are moved at once.
+// V numbers that are loaded or stored in one access.
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 
-// As many T as 16 bytes hold.
+// How many T 16 bytes hold.
 template <class T> inline constexpr int pack_of = 16 / static_cast<int>(sizeof(T));
 
 template <int V, class T> __device__ inline Pack<T, V> load_pack(const T* from) {
@@ -109,7 +111,8 @@ template <class T> inline bool aligned(const T* pointer, int v) {
   return reinterpret_cast<uintptr_t>(pointer) % (sizeof(T) * static_cast<size_t>(v)) == 0;
 }
 
-// Memory of a kernel's own: it goes back to the pool when the op returns, and the stream keeps the order.
+// Device memory for intermediate values of an op. It goes back to the pool when the op returns, although
+// kernels may still use it: later kernels that get the same memory run after them on the stream.
 template <class T> using Scratch = Workspace<T, Device::cuda>;
 
 // --- maps: y[i] = f(i, x1[i], x2[i], ...) ---
@@ -144,8 +147,8 @@ __global__ void run(int64_t n, F f, T* y, bool add, const X*... x) {
 
 }  // namespace map_detail
 
-// y[i] = f(i, x1[i], ...), or +=, for n elements, all widened; y may be one of the x. F is a
-// [=] __device__ lambda made in a function with a name (nvcc takes none from a generic lambda) or a struct.
+// y[i] = f(i, x1[i], ...) for n elements, or += if add, computed in Wide types. y may be one of the x. F is a
+// struct or a [=] __device__ lambda that is made in a named function (nvcc accepts none in a generic lambda).
 template <class T, class F, class... X> void map(int64_t n, T* y, bool add, const F& f, const X*... x) {
   if (n == 0) return;
   constexpr int v = std::min({pack_of<T>, pack_of<X>...});

@@ -1,8 +1,8 @@
 #pragma once
 
 // The tensor cores' product of small matrices of bf16, summed in float: mma.sync.m16n8k16 of PTX ("Matrix
-// multiply-accumulate operation using mma instruction" in its manual). Who holds what, with g = lane / 4 and
-// t = lane % 4, pairs of neighbours in one register, the lower first:
+// multiply-accumulate operation using mma instruction" in its manual). With g = lane / 4 and t = lane % 4, a
+// lane holds these numbers, two neighbours in each register of bf16, the lower one first:
 //
 //   A [16, 16]: a[0] = A(g, 2t ..), a[1] = A(g + 8, 2t ..), a[2] = A(g, 2t + 8 ..),
 //               a[3] = A(g + 8, 2t + 8 ..)
@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-// In a fragment of C: the row and the column of number e, of the lane.
+// The row and the column of the lane's number e in a fragment of C.
 TESSERA_HD inline int fragment_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
 TESSERA_HD inline int fragment_column(int lane, int e) { return lane % 4 * 2 + e % 2; }
 
@@ -28,7 +28,7 @@ TESSERA_HD inline int fragment_column(int lane, int e) { return lane % 4 * 2 + e
 
 namespace tessera {
 
-// Two numbers as bf16 in one register, each rounded to nearest.
+// Two numbers in one register, each rounded to the nearest bf16.
 __device__ inline uint32_t pack_pair(float low, float high) {
   uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
@@ -44,8 +44,9 @@ __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four matrices [8, 8] of shared memory: lane l gives the address of row l % 8 of matrix l / 8, a multiple of
-// 16 bytes, and has of each numbers (g, 2t ..), or where `turned` (2t .., g).
+// Loads four matrices [8, 8] from shared memory. Lane l gives the address of row l % 8 of matrix l / 8, a
+// multiple of 16 bytes. It receives numbers (g, 2t ..) of each matrix, or (2t .., g), transposed, if
+// `turned`.
 template <bool turned>
 __device__ inline void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, uint32_t& m3,
                                      const bf16* row) {
@@ -68,8 +69,8 @@ __device__ inline void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, u
 
 namespace tessera {
 
-// The factors of mma() from matrices M [16, 16] in shared memory, their rows `stride` numbers apart, each at
-// a multiple of 16 bytes. By all lanes of a warp.
+// Load the factors of mma() from a matrix M [16, 16] in shared memory, whose rows are `stride` numbers apart
+// and begin at multiples of 16 bytes. All lanes of a warp must call them.
 
 // a = M.
 __device__ inline void load_left(uint32_t (&a)[4], const bf16* m, int stride) {
@@ -83,13 +84,13 @@ __device__ inline void load_left_turned(uint32_t (&a)[4], const bf16* m, int str
   load_matrices<true>(a[0], a[1], a[2], a[3], m + (lane / 16 * 8 + lane % 8) * stride + lane / 8 % 2 * 8);
 }
 
-// b[0] = the first eight columns of M, b[1] = the others.
+// b[0] = the first eight columns of M, b[1] = the last eight.
 __device__ inline void load_right(uint32_t (&b)[2][2], const bf16* m, int stride) {
   const int lane = own_lane();
   load_matrices<true>(b[0][0], b[0][1], b[1][0], b[1][1], m + lane % 16 * stride + lane / 16 * 8);
 }
 
-// The same of M^T.
+// b[0] = the first eight columns of M^T, b[1] = the last eight.
 __device__ inline void load_right_turned(uint32_t (&b)[2][2], const bf16* m, int stride) {
   const int lane = own_lane();
   load_matrices<false>(b[0][0], b[0][1], b[1][0], b[1][1],

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-// Copies into pinned memory, and an event behind them.
+// Copies into pinned memory and records an event behind the copies.
 class PinnedReadBack final : public ReadBack {
  public:
   PinnedReadBack() { expect(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "read back"); }
@@ -20,7 +20,7 @@ class PinnedReadBack final : public ReadBack {
   }
 
   void start(std::span<const Tensor> tensors) override {
-    finish();  // nothing is on its way into the memory
+    finish();  // no copy into the memory is under way any more
     wanted_.clear();
     size_t bytes = 0;
     for (const Tensor& tensor : tensors) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sums and largest values of a warp and of a block, in an order that is always the same.
+// Sums and maxima over a warp, a block and columns, in a fixed order.
 
 #include "engine/cuda/launch.h"
 
@@ -11,12 +11,12 @@ struct Plus {
   template <class W> TESSERA_HD static W of(W a, W b) { return a + b; }
 };
 
-struct Larger {  // a NaN is taken, and stays
+struct Larger {  // propagates NaN
   template <class W> TESSERA_HD static W identity() { return -W(INFINITY); }
   template <class W> TESSERA_HD static W of(W a, W b) { return a > b || a != a ? a : b; }
 };
 
-// Over the 32 lanes, all of which must call it; every lane has the result.
+// Reduces over the 32 lanes of a warp, all of which must call it. Every lane gets the result.
 template <class By, class W> __device__ inline W warp_all(W value) {
 #pragma unroll
   for (int step = warp / 2; step > 0; step /= 2)
@@ -26,12 +26,12 @@ template <class By, class W> __device__ inline W warp_all(W value) {
 template <class W> __device__ inline W warp_sum(W value) { return warp_all<Plus>(value); }
 template <class W> __device__ inline W warp_max(W value) { return warp_all<Larger>(value); }
 
-// Over all threads of a one-dimensional block of whole warps, at most 1,024; every thread has the result.
+// Reduces over all threads of a one-dimensional block of at most 32 full warps. Every thread gets the result.
 template <class By, class W> __device__ inline W block_all(W value) {
   __shared__ W parts[warp];
   const int lane = own_lane(), own = own_warp(), warps = blockDim.x / warp;
   value = warp_all<By>(value);
-  __syncthreads();  // a former call's parts have been read
+  __syncthreads();  // the parts of an earlier call have been read
   if (lane == 0) parts[own] = value;
   __syncthreads();
   return warp_all<By>(lane < warps ? parts[lane] : By::template identity<W>());
@@ -39,7 +39,7 @@ template <class By, class W> __device__ inline W block_all(W value) {
 template <class W> __device__ inline W block_sum(W value) { return block_all<Plus>(value); }
 template <class W> __device__ inline W block_max(W value) { return block_all<Larger>(value); }
 
-// Sums of parts that lie one after another, and where their total goes; no parts: not wanted.
+// A sum over `count` partial results, and where it goes. Null parts: this sum is not wanted.
 template <class T> struct PartSum {
   const Wide<T>* parts;  // [count, n]
   T* y;                  // [n], written, or added to
@@ -52,7 +52,7 @@ inline constexpr int lanes = 16;  // threads that share a sum
 
 template <class T> struct PartSums { PartSum<T> first, second; };
 
-// Block (warp, lanes): entries [32 x, 32 x + 32) of sum y.
+// A block of (warp, lanes) threads sums entries [32 x, 32 x + 32) of sum y, for block (x, y) of the grid.
 template <class T>
 __global__ void __launch_bounds__(warp* lanes)
     sum(int64_t n, int64_t count, Wide<T> factor, PartSums<T> sums) {
@@ -85,13 +85,13 @@ void launch_sums(int64_t n, int64_t count, Wide<T> factor, const PartSums<T>& su
 
 }  // namespace part_detail
 
-// y[i] = factor * (parts[i] + parts[n + i] + ...), count parts in a fixed order; written or added to.
+// y[i] = factor * (parts[i] + parts[n + i] + ...) over `count` parts in a fixed order, or += if add.
 template <class T>
 void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
   part_detail::launch_sums<T>(n, count, factor, {{parts, y, add}, {}}, 1);
 }
 
-// Two such sums in one launch.
+// Computes two such sums, with factor 1, in one launch.
 template <class T> void sum_parts(int64_t n, int64_t count, const PartSum<T>& a, const PartSum<T>& b) {
   const unsigned wanted = (a.parts ? 1u : 0u) + (b.parts ? 1u : 0u);
   part_detail::launch_sums<T>(n, count, 1, {a.parts ? a : b, b}, wanted);
@@ -103,7 +103,8 @@ namespace column_detail {
 
 inline constexpr int tile_rows = 8;
 
-// Block (warp, tile_rows): columns [32 x, 32 x + 32) of the rows of part y. parts [gridDim.y, width]
+// A block of (warp, tile_rows) threads sums columns [32 x, 32 x + 32) over the rows of part y, for block (x,
+// y) of the grid. parts [gridDim.y, width]
 template <class W, class F>
 __global__ void sum(int64_t rows, int64_t width, int64_t rows_a_part, F f, W* parts) {
   wait_for_previous_kernel();
@@ -126,8 +127,9 @@ __global__ void sum(int64_t rows, int64_t width, int64_t rows_a_part, F f, W* pa
 
 }  // namespace column_detail
 
-// y [width] = factor * the sum of f(i, j), a Wide<T>, over `rows` rows, written or added to. f may write what
-// it makes on the way: each (i, j) is visited once. The cut into parts depends on the sizes alone.
+// y[j] = factor * (sum over rows i of f(i, j)) for j in [0, width), or += if add, where f returns a Wide<T>.
+// f may also write to memory: it is called once for each (i, j). The cut into parts depends on the sizes
+// alone.
 template <class T, class F>
 void column_sums(int64_t rows, int64_t width, const F& f, Wide<T> factor, T* y, bool add) {
   using W = Wide<T>;
@@ -144,7 +146,7 @@ void column_sums(int64_t rows, int64_t width, const F& f, Wide<T> factor, T* y, 
   sum_parts(width, parts, scratch.data(), factor, y, add);
 }
 
-// y [width] = factor * the sum of the rows of x, written or added to.
+// y [width] = factor * the sum of the rows of x [rows, width], or += if add.
 template <class T, class X>
 void sum_of_rows(int64_t rows, int64_t width, const X* x, Wide<X> factor, T* y, bool add) {
   column_sums(

@@ -1,12 +1,12 @@
 #pragma once
 
-// Work beside that of stream(): copies and kernels that prepare what a later step reads.
+// Work that runs beside that of the main stream: copies and kernels that prepare data for later steps.
 
 #include "engine/cuda/stream.h"
 
 namespace tessera {
 
-// A stream of its own; it lives until its work is done.
+// A second stream. Its destructor waits until its work is done.
 class SideStream {
  public:
   SideStream();
@@ -14,7 +14,7 @@ class SideStream {
   SideStream(const SideStream&) = delete;
   SideStream& operator=(const SideStream&) = delete;
 
-  // While one lives, stream() is the side stream on this thread.
+  // Makes stream() return the side stream on this thread for a scope.
   class On {
    public:
     explicit On(const SideStream& on);
@@ -30,7 +30,7 @@ class SideStream {
   cudaStream_t stream_{};
 };
 
-bool on_side_stream();  // whether this thread is on one
+bool on_side_stream();  // whether stream() is a side stream on this thread
 
 // A point in the work of a stream. Before it is recorded nothing waits for it.
 class StreamEvent {
@@ -48,10 +48,10 @@ class StreamEvent {
   cudaEvent_t event_{};
 };
 
-// Two parts of an op's work that do not touch each other's: while one lives, what run() does and what is done
-// outside of it may run at the same time on the GPU, in a step that is captured; all is done before what
-// comes after. Elsewhere, or where it is not `wanted` or kernels may not overlap, it changes nothing. Memory
-// that the parts use must outlive it.
+// Splits an op's work into two independent parts. In a step that is captured, the work of run() and the work
+// outside of it may run at the same time on the GPU while the Branch lives; work after its end waits for
+// both. Outside of captures, if it is not `wanted`, and if kernels must not overlap, everything runs in
+// order. Memory that the parts use must outlive the Branch.
 class Branch {
  public:
   explicit Branch(bool wanted);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The special function unit: right to about 22 bits, and where results are below 2^-126 they are 0. A double,
-// which it does not know, is computed in full.
+// Functions of the GPU's special function unit. They are accurate to about 22 bits, and results below 2^-126
+// are 0. The unit has no double, which is computed in full precision.
 
 #include <cuda_runtime.h>
 

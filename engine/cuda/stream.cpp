@@ -60,15 +60,16 @@ struct Device0 {
   }
 };
 
-// Made at first use; where that fails, the next use tries again. Never destroyed: tensors of static life
-// may outlast any order of destruction.
+// Made at first use; if that fails, the next use tries again. Never destroyed, because static tensors may be
+// destroyed later.
 const Device0& device0() {
   static const Device0& device = *new Device0;
   return device;
 }
 
-thread_local cudaStream_t side = nullptr;  // that this thread is on
-thread_local bool apart[2] = {};           // whether the next kernel, of a side stream [1], begins apart
+thread_local cudaStream_t side = nullptr;  // this thread's side stream, if it is on one
+// Whether the next kernel of the main stream [0], or of a side stream [1], must not start early.
+thread_local bool no_early_start[2] = {};
 
 }  // namespace
 
@@ -92,7 +93,7 @@ void allow_shared(const void* kernel, size_t bytes) {
 
 void expect(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // what is not sticky is told once
+  cudaGetLastError();  // clears an error that is not sticky
   const std::string_view name = cudaGetErrorName(status);
   fail(what, ": ", name, ": ", cudaGetErrorString(status),
        name == "cudaErrorNoKernelImageForDevice"
@@ -115,8 +116,8 @@ SideStream::On::~On() { side = outer_; }
 
 bool on_side_stream() { return side != nullptr; }
 
-bool may_start_early() { return gpu().early && !std::exchange(apart[on_side_stream()], false); }
-void forbid_early_start() { apart[on_side_stream()] = true; }
+bool may_start_early() { return gpu().early && !std::exchange(no_early_start[on_side_stream()], false); }
+void forbid_early_start() { no_early_start[on_side_stream()] = true; }
 
 StreamEvent::StreamEvent() { expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "device"); }
 StreamEvent::~StreamEvent() { cudaEventDestroy(event_); }

@@ -1,7 +1,6 @@
 #pragma once
 
-// Maps over arrays that are stepped through by strides, as a Walk of engine/ops says: broadcasting and
-// permuted copies.
+// Maps over strided arrays, as a Walk (engine/cpu/walk.h) describes them: broadcasting and permuted copies.
 
 #include <array>
 #include <limits>
@@ -16,7 +15,8 @@ namespace walk_detail {
 template <class Walk>
 inline constexpr int arrays_of = static_cast<int>(std::tuple_size_v<decltype(Walk::stride)>);
 
-// Walk::at by divisions of 32 bits where the indices allow: those of 64 bits are several times slower.
+// The offsets of a step in all arrays, as Walk::at computes them, but with divisions in Index: those of 64
+// bits are several times slower than those of 32.
 template <class Index, class Walk>
 __device__ inline std::array<int64_t, arrays_of<Walk>> place(const Walk& walk, int64_t step) {
   constexpr int Arrays = arrays_of<Walk>;
@@ -31,7 +31,7 @@ __device__ inline std::array<int64_t, arrays_of<Walk>> place(const Walk& walk, i
   return offset;
 }
 
-// V numbers from `from` on, `stride` apart; only packs lie one beside the other.
+// Loads V numbers, `stride` apart; as one pack if the stride is 1.
 template <int V, class T> __device__ inline Pack<T, V> load(const T* from, int64_t stride) {
   if (stride == 1) return load_pack<V>(from);
   Pack<T, V> pack;
@@ -78,7 +78,8 @@ __global__ void run(Walk walk, int64_t n, F f, T* y, bool add, const X*... x) {
   }
 }
 
-// Whether the innermost axis can be cut into packs of v: y whole, each x whole or one number stretched.
+// Whether the innermost axis can be cut into packs of v numbers: y must be contiguous there; an x that is not
+// is read number by number.
 template <class Walk> bool in_packs(const Walk& walk, int v) {
   constexpr int Arrays = arrays_of<Walk>;
   if (walk.rank == 0) return false;
@@ -94,8 +95,8 @@ template <class Walk> bool in_packs(const Walk& walk, int v) {
 
 }  // namespace walk_detail
 
-// y = f(x1) or f(x1, x2), widened, at every step of the walk through the x and y; written or added to. No
-// place of y comes twice.
+// y = f(x1) or f(x1, x2), or += if add, at every step of the walk through x1, x2 and y, computed in Wide
+// types. No element of y may come twice.
 template <class Walk, class T, class F, class... X>
 void walk_map(const Walk& walk, T* y, bool add, const F& f, const X*... x) {
   constexpr int Arrays = walk_detail::arrays_of<Walk>;

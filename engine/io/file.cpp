@@ -21,17 +21,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char *prefix = ".tessera-", *suffix = ".partial";  // of a file that is being written
-constexpr size_t largest_call = size_t{1} << 30;                   // Linux moves at most 2 GB a call
+constexpr const char *prefix = ".tessera-", *suffix = ".partial";  // name a file that is being written
+constexpr size_t largest_call = size_t{1} << 30;                   // Linux moves at most 2 GB in one call
 
 std::string reason(int error = errno) { return std::generic_category().message(error); }
 
-// A new file that is gone again unless it was renamed over its target.
+// A new file beside its target; its destructor removes it unless replace_target() has renamed it.
 class PartialFile {
  public:
   explicit PartialFile(const fs::path& target) : target_(target) {
     static std::atomic<int> count{0};
-    do {  // the name is short and its own: the target's may leave no room for more letters
+    do {  // a short name of its own: the target's may have the longest length that is allowed
       path_ = folder() / (prefix + std::to_string(getpid()) + "-" + std::to_string(count++) + suffix);
       descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
@@ -46,7 +46,7 @@ class PartialFile {
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
-  // Small pieces are gathered, so that a file of many tensors takes few calls.
+  // Gathers small pieces, so that a file of many tensors takes few system calls.
   void write(std::string_view bytes) {
     if (gathered_.size() + bytes.size() > most_gathered) flush();
     if (bytes.size() > most_gathered)
@@ -88,10 +88,10 @@ class PartialFile {
 
   fs::path folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
 
-  // After this the new name survives a loss of power. Some file systems cannot, and say so with EINVAL.
+  // Makes the new name survive a loss of power. File systems that cannot do so say EINVAL.
   void sync_folder() const {
     const int folder_descriptor = open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder_descriptor < 0) return;  // a folder that may be written, not read: nothing to sync by
+    if (folder_descriptor < 0) return;  // a folder without read permission cannot be synced
     const bool failed = fsync(folder_descriptor) != 0 && errno != EINVAL;
     const int error = errno;
     close(folder_descriptor);
@@ -108,10 +108,10 @@ class PartialFile {
   bool renamed_ = false;
 };
 
-// The mode of the regular file at `path`, or nothing where there is none. Fails if it may not be replaced.
+// The mode of the regular file at `path`, or nothing if there is none. Fails if it must not be replaced.
 std::optional<mode_t> mode_of_replaced(const fs::path& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return std::nullopt;  // what else is wrong, making the new one tells
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;  // other errors show when the new file is made
   check(!S_ISDIR(status.st_mode), path.string(), ": is a folder, a file was to be written");
   check(S_ISREG(status.st_mode), path.string(), ": is not a regular file, so it cannot be replaced");
   const bool writable = access(path.c_str(), W_OK) == 0;
@@ -122,7 +122,8 @@ std::optional<mode_t> mode_of_replaced(const fs::path& path) {
 }  // namespace
 
 InputFile::InputFile(const fs::path& path) : path_(path) {
-  descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
+  descriptor_ =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe would wait for its writer
   check(descriptor_ >= 0, path.string(), ": cannot open it: ", reason());
   struct stat status {};
   if (fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -166,7 +167,7 @@ std::vector<uint8_t> read_bytes(const fs::path& path, int64_t limit) {
 
 void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
   std::error_code none;
-  fs::path target = fs::weakly_canonical(path, none);  // the file that a link leads to, not the link
+  fs::path target = fs::weakly_canonical(path, none);  // replaces the file that a link leads to, not the link
   if (none) target = path;
   const std::optional<mode_t> mode = mode_of_replaced(target);
   PartialFile file(target);

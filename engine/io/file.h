@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// A regular file open for reading; folders, pipes and devices are refused.
+// A regular file that is open for reading. Fails for a file that cannot be opened, a folder, pipe or device.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -20,9 +20,9 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  uint64_t size() const { return size_; }  // bytes, when it was opened
+  uint64_t size() const { return size_; }  // bytes, at the time it was opened
 
-  // Bytes [at, at + count) into `to`. Fails if the file is shorter, as one that is cut while it is read.
+  // Reads bytes [at, at + count) into `to`. Fails if the file ends before, as when it is cut meanwhile.
   void read(uint64_t at, void* to, size_t count) const;
 
  private:
@@ -31,19 +31,20 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// All bytes of a regular file.
+// All bytes of a regular file, as text or as bytes. read_bytes() fails for a file larger than `limit`, before
+// it takes memory.
 std::string read_text(const std::filesystem::path& path);
-// The same where no more than `limit` bytes are to be taken into memory; fails for a larger file.
 std::vector<uint8_t> read_bytes(const std::filesystem::path& path, int64_t limit);
 
-// Makes `path` hold the pieces, one after another: written to a new file beside it, synced, renamed over it,
-// the folder synced. A kill or a full disk at any moment leaves the old file whole, or the new one. A file
-// that is there keeps its mode; a link is followed. Fails if the folder is missing or not writable, and if
-// `path` is write-protected or not a regular file.
+// Makes `path` hold the pieces, one after another: writes a new file beside it, syncs it, renames it over
+// `path` and syncs the folder. A kill or a full disk at any moment leaves the whole old file, or the whole
+// new one. An existing file keeps its mode; a link is followed. Fails if the folder is missing or not
+// writable, or if `path` is write-protected or not a regular file.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// Removes what processes of this machine that were killed while they wrote left beside their targets.
+// Removes the unfinished files that write_file_atomically() left in the folder in processes of this machine
+// that were killed.
 void remove_partial_files(const std::filesystem::path& folder);
 
 }  // namespace tessera

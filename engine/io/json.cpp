@@ -15,7 +15,7 @@ namespace {
 template <class T> constexpr bool is_vector = false;
 template <class T> constexpr bool is_vector<std::vector<T>> = true;
 
-// A value as an error shows it.
+// The text of a value for an error, shortened.
 std::string shown(const Json& value) {
   return json_parse::shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
 }
@@ -44,7 +44,7 @@ template <class T> bool has_type(const Json& value) {
     return value.is_number_integer();
 }
 
-// Whether the integer is one of T's.
+// Whether T can hold the integer.
 template <class T> bool fits(const Json& value) {
   return value.is_number_unsigned() ? std::in_range<T>(value.get<uint64_t>())
                                     : std::in_range<T>(value.get<int64_t>());

@@ -1,7 +1,7 @@
 #pragma once
 
-// JSON documents, and configs read from them. <nlohmann/json.hpp> itself is needed only where values are
-// made or walked.
+// JSON documents, and configs that are read from them. Include <nlohmann/json.hpp> where values are made or
+// walked; this header does without it.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,23 +19,23 @@ namespace tessera {
 
 using Json = nlohmann::ordered_json;  // objects keep the order of their keys
 
-// The document in `text`. Errors name `where` (a file, say), the line and the column: bad syntax, numbers
-// beyond double, a key given twice in an object, more than 100 levels.
+// Parses `text`. Fails for bad syntax, numbers beyond double, a key that is given twice in an object, and
+// more than 100 levels; the error names `where` (such as a file), line and column.
 Json parse_json(std::string_view text, const std::string& where);
 Json read_json(const std::filesystem::path& path);
 
-// The document with two spaces a level and a last line end, by write_file_atomically. NaN and infinity,
-// which JSON does not have, become null.
+// Writes the document by write_file_atomically(), indented by two spaces a level, with a final newline. NaN
+// and infinity, which JSON does not have, become null.
 void write_json(const std::filesystem::path& path, const Json& document);
 
-// What a number of a config may be.
+// The values that a number of a config may have.
 class Range {
  public:
-  Range() = default;  // any
+  Range() = default;  // any value
   static Range at_least(double min) { return Range(min, infinity, false); }
   static Range at_most(double max) { return Range(-infinity, max, false); }
-  static Range between(double min, double max) { return Range(min, max, false); }  // both included
-  static Range above(double min) { return Range(min, infinity, true); }            // min excluded
+  static Range between(double min, double max) { return Range(min, max, false); }  // includes both
+  static Range above(double min) { return Range(min, infinity, true); }            // excludes min
   bool holds(double value) const { return (open_ ? value > min_ : value >= min_) && value <= max_; }
   std::string text() const;  // "of at least 1"
 
@@ -55,15 +55,16 @@ class Range {
 //   config.scale = f.choice("scale", {"fixed", "learned"}, "fixed");
 //   f.done();                                                     // refuses every key not asked for
 //
-// Errors name `where`, the key with the objects that it is in, what came and what was wanted:
+// Errors name `where`, the key with the objects around it, what came and what was wanted:
 // "vit.json: attention.heads is "eight", wanted an integer". The Json must outlive the Fields.
 class Fields {
  public:
-  // Fails unless `object` is one. `path` leads to it inside of `where`: "attention".
+  // `path` is the way to the object inside of `where`, such as "attention". Fails if `object` is no object.
   Fields(const Json& object, std::string where, std::string path = "");
 
-  // The value of `key`. T: bool, int, int64_t, double (integers are taken), std::string, or a std::vector of
-  // these but int. Numbers must lie in `range`, in a list each. Without a fallback the key is required.
+  // The value of `key`. T is bool, int, int64_t, double (integers are accepted), std::string, or a
+  // std::vector of one of these except int. A number, and each number of a list, must lie in `range`. Without
+  // a fallback the key is required.
   template <class T> T get(std::string_view key, const Range& range = {});
   template <class T> T get(std::string_view key, T fallback, const Range& range = {});
   std::string get(std::string_view key, const char* fallback);
@@ -76,15 +77,16 @@ class Fields {
   std::optional<Fields> find_object(std::string_view key);  // nothing where it is left out or null
   std::vector<Fields> objects(std::string_view key);        // a list of objects; empty where left out
 
-  // The value as it is, for what is read elsewhere; null pointer where it is left out or null.
+  // The JSON value itself, to be read elsewhere; a null pointer where it is left out or null.
   const Json* find(std::string_view key);
-  bool has(std::string_view key) const;      // present and not null; does not count as asking for it
-  bool is_list(std::string_view key) const;  // likewise
+  // Whether the key is present and not null, and whether it is a list. done() does not count these as asking.
+  bool has(std::string_view key) const;
+  bool is_list(std::string_view key) const;
 
-  // Fails with the nearest known name for the first key that was never asked for.
+  // Fails for the first key that was never asked for, and suggests the nearest known name.
   void done() const;
 
-  // Fails with "where: path.key ...", as errors of this class do.
+  // Throws an Error "where: path.key parts...", the form of this class's errors.
   template <class... Parts> [[noreturn]] void fail_at(std::string_view key, const Parts&... parts) const {
     fail(where_, ": ", joined(key), " ", parts...);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-// What json.cpp and safetensors.cpp share; include it in .cpp files alone.
+// The JSON parser that json.cpp and safetensors.cpp share. For .cpp files only: it includes all of
+// nlohmann's.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,22 +17,22 @@
 
 namespace tessera::json_parse {
 
-constexpr size_t deepest = 100;  // levels
+constexpr size_t deepest = 100;  // levels of objects and lists
 
-// What a document takes in memory, at most: a value in a list that grows, an object or list, a key, and while
-// its object is open the key's place in the set that finds it twice. Together no more than the text and the
-// allowance.
+// Upper bounds for the memory that a document takes: a value in a growing list, an object or list, a key, and
+// the key's entry in the set that finds repeated keys while its object is open. Their sum must not exceed the
+// size of the text plus the allowance.
 constexpr size_t value_bytes = 48, container_bytes = 96, key_bytes = 144, known_key_bytes = 96;
 constexpr size_t allowance = size_t{48} << 20;
 
-// `text` cut to `limit` bytes, between characters, with "..." for what is left out.
+// `text` cut to at most `limit` bytes at a boundary of characters, with "..." in place of the rest.
 inline std::string shortened(std::string text, size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0u) == 0x80u) --limit;
   return text.substr(0, limit) + "...";
 }
 
-// "line 3, column 7" of the character at `offset`.
+// "line 3, column 7" for the character at `offset`.
 inline std::string position(std::string_view text, size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -42,7 +43,7 @@ inline std::string position(std::string_view text, size_t offset) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-// Reads characters and tells how far the parser has come.
+// An iterator over characters that records how far the parser has read.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -69,7 +70,7 @@ class Cursor {
   const char** reached_;
 };
 
-// What the library says, without its own prefix and position.
+// The library's error message without its own prefix and position.
 inline std::string complaint(const std::string& what) {
   size_t start = what.find("] ");
   start = start == what.npos ? 0 : start + 2;
@@ -78,8 +79,8 @@ inline std::string complaint(const std::string& what) {
   return shortened(what.substr(start), 200);
 }
 
-// Builds the document from the parser's events: the library's own callback parser keeps the last of the
-// values that one key is given, and is slow at the end of every object in a large one.
+// Builds the document from the parser's events. The library's own parser with callbacks would keep the last
+// of several values of one key, and it is slow at the end of every object in a large document.
 template <class J> class Builder {
  public:
   Builder(std::string_view text, std::string where)
@@ -171,11 +172,11 @@ template <class J> class Builder {
   J root_;
   size_t spent_ = 0;
   std::vector<J*> open_;                               // the containers around the next value
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects among them
+  std::vector<std::unordered_set<std::string>> keys_;  // the keys of the objects among them
   std::string key_;
 };
 
-// The document in `text` as a J of nlohmann's; errors as parse_json's.
+// Parses `text` into a J, a basic_json of nlohmann's. Fails as parse_json() does.
 template <class J> J parse(std::string_view text, const std::string& where) {
   return Builder<J>(text, where).build();
 }

@@ -18,9 +18,9 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 
 namespace {
 
-using Header = nlohmann::json;  // sorted by key: a header of a million names is still read quickly
+using Header = nlohmann::json;  // sorted by key, so that a header of a million names is read quickly
 
-constexpr uint64_t largest_header = 100'000'000;  // bytes; as in the format's own library
+constexpr uint64_t largest_header = 100'000'000;  // bytes, the limit of the format's own library
 constexpr const char* metadata_key = "__metadata__";
 
 struct StoredType {
@@ -37,7 +37,7 @@ constexpr std::array<StoredType, 8> stored_types{{{"F64", 8, DType::f64},
                                                   {"F16", 2, DType::f32},
                                                   {"BOOL", 1, DType::u8}}};
 
-std::string_view stored_name(DType dtype) {  // the first five are stored as they are
+std::string_view stored_name(DType dtype) {  // the first five keep their type
   return std::find_if(stored_types.begin(), stored_types.end(), [=](auto& t) { return t.dtype == dtype; })
       ->name;
 }
@@ -51,7 +51,7 @@ struct Entry {
 
 // ---- Reading the header ---------------------------------------------------------------------------
 
-// Fails in the name of the file and of one of its tensors.
+// Throws an Error that names the file and one of its tensors.
 template <class... Parts>
 [[noreturn]] void fail_in(const std::string& where, std::string_view name, const Parts&... parts) {
   fail(where, ": tensor '", json_parse::shortened(std::string(name), 80), "' ", parts...);
@@ -90,8 +90,8 @@ Shape shape_of(const std::string& where, const std::string& name, const Header& 
   const std::vector<int64_t> sizes = sizes_of(where, name, entry, "shape");
   if (sizes.size() > Shape::max_rank)
     fail_in(where, name, "has ", sizes.size(), " axes, at most ", Shape::max_rank, " are supported");
-  int64_t bytes = 16;               // Shape itself takes no more than half of what can be counted
-  for (const int64_t size : sizes)  // a size of 0 makes none of the others harmless
+  int64_t bytes = 16;               // as strict as Shape, whose own error does not name the tensor
+  for (const int64_t size : sizes)  // a size of 0 does not excuse a huge one
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes))
       fail_in(where, name, "has the shape ", shown(entry.at("shape")), ", which is more than any memory");
   return Shape(sizes);
@@ -126,7 +126,7 @@ std::map<std::string, std::string> read_metadata(const std::string& where, const
   return metadata;
 }
 
-// The tensors must follow one another and fill the data: else bytes would be read twice, or never.
+// Fails unless the tensors follow one another and fill the data, so that no byte is read twice, or never.
 void expect_packed(const std::string& where, const std::vector<Entry>& entries, uint64_t data_bytes) {
   uint64_t at = 0;
   for (const Entry& entry : entries) {
@@ -194,7 +194,7 @@ void expect_writable(const std::string& where, const NamedTensors& tensors) {
   }
 }
 
-// The header with its length before it and, for alignment, spaces behind.
+// The header after its length, padded with spaces so that the data is aligned.
 std::string header_of(const std::string& where, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
   Header header = Header::object();
