@@ -121,13 +121,23 @@ std::optional<std::string> objection(const std::string& file, const Include& inc
   return from + " may not see " + to;
 }
 
+// The line of the first match in the text, or 0.
+std::ptrdiff_t line_of(const std::regex& pattern, const std::string& text) {
+  std::smatch match;
+  if (!std::regex_search(text, match, pattern)) return 0;
+  return 1 + std::count(text.begin(), text.begin() + match.position(), '\n');
+}
+
 // The line of the first word "Tensor" outside a comment, or 0.
 std::ptrdiff_t line_with_tensor(const std::string& text) {
   static const std::regex comment(R"(//[^\n]*)"), word(R"(\bTensor\b)");
-  const std::string code = std::regex_replace(text, comment, "");
-  std::smatch match;
-  if (!std::regex_search(code, match, word)) return 0;
-  return 1 + std::count(code.begin(), code.begin() + match.position(), '\n');
+  return line_of(word, std::regex_replace(text, comment, ""));
+}
+
+// The line of the first directive that asks the preprocessor for CUDA, or 0.
+std::ptrdiff_t line_asking_for_cuda(const std::string& text) {
+  static const std::regex directive(R"(#\s*(if|elif)[^\n]*\bTESSERA_CUDA\b)");
+  return line_of(directive, text);
 }
 
 bool is_source(const fs::path& path) {
@@ -169,6 +179,10 @@ std::vector<std::string> layer_breaches(std::span<const Source> sources) {
       if (const auto why = objection(source.path, include))
         breaches.push_back(source.path + ":" + std::to_string(include.line) + ": includes " + include.path +
                            " (" + *why + ")");
+    if (source.path != "engine/core/device.h")
+      if (const auto line = line_asking_for_cuda(source.text))
+        breaches.push_back(source.path + ":" + std::to_string(line) +
+                           ": asks the preprocessor for CUDA (has_cuda of engine/core/device.h tells)");
     if (holds_kernels(source.path))
       if (const auto line = line_with_tensor(source.text))
         breaches.push_back(source.path + ":" + std::to_string(line) +

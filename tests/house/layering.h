@@ -20,6 +20,7 @@ std::vector<Source> read_sources(const std::filesystem::path& root);
 // - a file includes only its own layer and those that its layer may see, by paths from the repo root;
 // - files that hold kernels (_kernels.h, _cpu.cpp, _cuda.cu) know no Tensor;
 // - CUDA's and engine/cuda's headers are for _cuda.cu and engine/cuda alone;
+// - engine/core/device.h alone asks the preprocessor for CUDA;
 // - engine and models include no library but OpenBLAS, oneTBB and nlohmann/json.
 std::vector<std::string> layer_breaches(std::span<const Source> sources);
 

@@ -82,6 +82,10 @@ TEST_CASE("layers: kernels, CUDA and libraries have their place") {
   expect_clean("engine/ops/norm_cpu.cpp", "// no Tensor here\n#include \"engine/core/parallel.h\"\n");
   expect_clean("engine/core/memory_cuda.cu",
                "#include <cuda_runtime.h>\n#include \"engine/cuda/memory.h\"\n");
+  expect_breach("engine/core/tensor.cpp", "\n#ifdef TESSERA_CUDA\n", "tensor.cpp:2: asks the preprocessor");
+  expect_breach("data/loader.cpp", "#if defined(X) && defined(TESSERA_CUDA)\n", "asks the preprocessor");
+  expect_clean("engine/core/device.h", "#ifdef TESSERA_CUDA\n");
+  expect_clean("engine/cuda/launch.h", "#if defined(TESSERA_CUDA_EMULATED)\n");
   expect_clean("data/feed_cuda.cu", "#include \"data/feed.h\"\n#include \"engine/cuda/launch.h\"\n");
   expect_breach("data/feed_cuda.cu", "#include \"engine/cpu/walk.h\"\n", "data may not see engine/cpu");
   expect_breach("data/loader.cpp", "#include \"engine/cuda/stream.h\"\n", "CUDA is for");
