@@ -1,6 +1,7 @@
 #pragma once
 
-// What engine/cuda/blas.cpp calls of cuBLASLt, by plain loops; matrices lie by columns, as there.
+// The part of cuBLASLt that engine/cuda/blas.cpp calls, in plain loops. Matrices are column-major, as cuBLAS
+// has them.
 
 #include <cuda_runtime.h>
 
@@ -130,7 +131,7 @@ inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefere
                                                            size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-// Of double there are no epilogues, so that what is done without them is run too.
+// Double has no epilogues here, so that the tests also run the code that does without them.
 inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,

@@ -1,11 +1,11 @@
 #pragma once
 
-// A processor that plays the GPU, for machines that have none: the kernels of engine/**/*.cu compiled by the
-// host's compiler and run thread by thread, each CUDA thread a fiber that stops at barriers and at exchanges
-// within its warp. It shows wrong indices, formulas, barriers and captures; it says nothing about speed,
-// about rounding of the GPU's own instructions, or, but for the thread sanitizer (sanitizing.h), about races
-// that no order of fibers shows (odd blocks run their threads in the other order). New memory is filled with
-// NaN bytes. Only what the backend calls is here. cmake -DTESSERA_CUDA=EMULATED builds with it.
+// Runs the kernels of engine/**/*.cu on the CPU, for machines without a GPU. The host's compiler compiles
+// them, and each CUDA thread is a fiber that stops at barriers and at exchanges within its warp. This finds
+// wrong indices, formulas, barriers and captures. It says nothing about speed or about the rounding of the
+// GPU's own instructions. It finds races only where the order of fibers shows them (odd blocks run their
+// threads in reverse order), or under the thread sanitizer (sanitizing.h). New memory is filled with NaN
+// bytes. Only what the backend calls is here. cmake -DTESSERA_CUDA=EMULATED builds with it.
 
 #include <fibers.h>
 
@@ -31,10 +31,11 @@
 
 namespace emulator {
 
-// --- streams, which work at once, or are captured ---
+// --- streams: their work runs at once, or is captured ---
 
-// What a capture holds: work of the stream that is captured, and of those that it forks, which a join ends.
-// One replay does a fork's work as it came, the next one only at its join: parts that touch each other show.
+// A capture: the work of the captured stream and of the streams that fork from it until they join again. One
+// replay runs a fork's work in the order of the calls, the next replay delays it until its join, so that
+// parts which depend on each other give different results.
 struct Captured {
   enum class Kind { work, fork, join };
   struct Item {
@@ -42,7 +43,7 @@ struct Captured {
     std::function<void()> work;
   };
   std::vector<Item> items;
-  std::vector<struct Stream*> forks;  // streams that are not joined
+  std::vector<struct Stream*> forks;  // streams that have not joined yet
   bool late = false;
 
   void replay() {
@@ -65,7 +66,7 @@ using Work = std::function<void()>;
 struct Stream {
   Captured* captured = nullptr;
   bool forked = false;
-  bool follows = true;  // whether a kernel may begin early here: what came last is a kernel of this stream
+  bool follows = true;  // whether a kernel may start early: the last work is a kernel of this stream
   void take(Work work, bool is_kernel) {
     follows = is_kernel;
     if (captured)
@@ -74,14 +75,14 @@ struct Stream {
       work();
   }
 };
-// Where an event was recorded last: when, and in which stream's capture.
+// When an event was recorded last, and in which stream's capture.
 struct Event {
   std::chrono::steady_clock::time_point time;
   Stream* stream = nullptr;
   Captured* captured = nullptr;
 };
 inline std::mutex launching;
-inline std::map<const void*, size_t> shared_limits;  // that were asked for, of kernels; else 48 KB
+inline std::map<const void*, size_t> shared_limits;  // of kernels that have requested more than 48 KB
 inline bool fits_shared(const void* kernel, size_t bytes) {
   const auto found = shared_limits.find(kernel);
   return bytes <= (found == shared_limits.end() ? size_t{48} << 10 : found->second);

@@ -1,6 +1,6 @@
 #pragma once
 
-// engine/cuda/mma.h on the host, by the definitions of PTX's manual.
+// The instructions of engine/cuda/mma.h on the host, by the definitions of PTX's manual.
 
 #include <cuda_runtime.h>
 
@@ -14,7 +14,7 @@ inline float of_pair(uint32_t pair, int which) {
   return std::bit_cast<float>(which ? pair & 0xffff0000u : pair << 16);
 }
 
-// A(i, k) is with lane i % 8 * 4 + k % 8 / 2, B(k, j) with lane j * 4 + k % 8 / 2.
+// Lane i % 8 * 4 + k % 8 / 2 holds A(i, k), lane j * 4 + k % 8 / 2 holds B(k, j).
 inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   constexpr unsigned all = 0xffffffffu;
   using Four = std::array<uint32_t, 4>;
@@ -33,7 +33,7 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   }
 }
 
-// ldmatrix.x4: of matrix m, whose rows lanes 8 m .. 8 m + 7 point to.
+// ldmatrix.x4: lanes 8 m .. 8 m + 7 point to the rows of matrix m.
 template <bool turned>
 void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, uint32_t& m3, const bf16* row) {
   const int g = emulator::lane() / 4, t = emulator::lane() % 4;

@@ -1,7 +1,7 @@
 #pragma once
 
-// One block of a kernel on the CPU: each of its threads is a fiber, which goes on until it stops at a barrier
-// or at an exchange within its warp.
+// Runs one block of a kernel on the CPU. Each of its threads is a fiber, which runs until it stops at a
+// barrier or at an exchange within its warp.
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -61,7 +61,7 @@ struct Block {
 };
 inline Block block;
 
-// Memory that ends where it ends, for the address sanitizer; null where there is none.
+// Memory whose exact end the address sanitizer knows; null if there is no memory left.
 inline void* aligned(size_t alignment, size_t bytes) {
   void* memory = nullptr;
   return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
@@ -81,9 +81,9 @@ UNTRACED inline void wait_at(Barrier& barrier, int expected) {
   while (barrier.generation == generation) leave(block.current->place, block.scheduler, Order::none);
 }
 
-// The same by threads that share memory: what each has written before it, all may read after it.
+// A meeting of threads that share memory: what each has written before it, all may read after it.
 UNTRACED inline void meet_at(Barrier& barrier, int expected) {
-  // the next meeting has another place: who waits there is not yet known to those who leave here
+  // the next meeting gets another place, because some threads may wait there before all have left this one
   char* const here = reinterpret_cast<char*>(&barrier) + barrier.generation % 2;
   arrive(here);
   wait_at(barrier, expected);
@@ -92,7 +92,7 @@ UNTRACED inline void meet_at(Barrier& barrier, int expected) {
 UNTRACED inline void wait_for_all() { meet_at(block.barrier, block.alive); }
 UNTRACED inline void wait_for_warp() { meet_at(block.warps[block.running / 32], 32); }
 
-// Kernels run one after another here; this sees to it that none forgets to wait.
+// Kernels run one after another here; this finds kernels that forget to wait for the previous one.
 UNTRACED inline void wait_for_previous_kernel() { block.current->awaited = true; }
 
 UNTRACED inline void fiber_main() {
@@ -104,7 +104,7 @@ UNTRACED inline void fiber_main() {
   }
   block.current->ended = true;
   --block.alive;
-  if (block.alive > 0 && block.barrier.arrived == block.alive) {  // those that wait, wait no longer for it
+  if (block.alive > 0 && block.barrier.arrived == block.alive) {  // the others need not wait for this thread
     block.barrier.arrived = 0;
     ++block.barrier.generation;
   }
@@ -158,8 +158,8 @@ inline void run_block(const dim3& threads, size_t shared_bytes, const std::funct
 
 UNTRACED inline int lane() { return static_cast<int>(block.running % 32); }
 
-// What lane `from` of the warp gives as its `value`; all lanes of the mask call it. It orders nothing else
-// that they have written.
+// Returns the `value` of the warp's lane `from`. All lanes of the mask must call it. It orders no memory
+// accesses.
 template <class T> UNTRACED inline T exchange(unsigned mask, T value, int from) {
   static_assert(sizeof(T) <= 16);
   const size_t warp = block.running / 32;

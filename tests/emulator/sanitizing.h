@@ -1,10 +1,10 @@
 #pragma once
 
-// How one fiber is left for another: by setjmp and longjmp, which are fast; under a sanitizer by swapcontext,
-// and the sanitizer is told. To the thread sanitizer each thread of a block is a thread of its own that
-// nothing but the block's barriers orders, so that it finds what compute-sanitizer's racecheck would, in
-// shared memory and within a block's part of the device's. To the address sanitizer each array in shared
-// memory and each allocation on the device ends where it ends.
+// Switches between fibers: by setjmp and longjmp, which are fast, or under a sanitizer by swapcontext, with
+// calls that tell the sanitizer. The thread sanitizer sees each thread of a block as a thread of its own that
+// only the block's barriers order, so that it finds the races that compute-sanitizer's racecheck would find
+// in shared memory, and those within a block in device memory. The address sanitizer knows the end of each
+// array in shared memory and of each allocation on the device.
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -23,17 +23,17 @@
 
 namespace emulator {
 
-// Whether what was done before a switch is known to be before what is done after it: that of a block's end.
+// Whether a switch orders the work before it before the work after it, as the one at a block's end does.
 enum class Order { none, last };
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 
 struct Place {
   ucontext_t context{};
-  void* fiber = nullptr;  // to the thread sanitizer; the scheduler's is that of the thread that runs it
+  void* fiber = nullptr;  // the thread sanitizer's fiber; for the scheduler, that of the thread that runs it
   const void* stack = nullptr;
   size_t stack_bytes = 0;
-  void* kept = nullptr;  // by the address sanitizer, of a stack that is left
+  void* kept = nullptr;  // the address sanitizer's record of a stack that was left
 
   void set_stack(const void* bottom, size_t bytes) {
     stack = bottom;
@@ -41,9 +41,9 @@ struct Place {
   }
 };
 
-inline Place* left = nullptr;  // by the latest switch
+inline Place* left = nullptr;  // the place that the latest switch left
 
-// The first thing in a place that was switched to.
+// Must be called first in a place that was switched to.
 UNTRACED inline void arrived([[maybe_unused]] Place& here) {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_finish_switch_fiber(here.kept, &left->stack, &left->stack_bytes);
@@ -95,7 +95,7 @@ inline void begin(Place& from, Place&, const ucontext_t& start) {
 
 #endif
 
-// Before a barrier, and after it: to the thread sanitizer alone.
+// Tell the thread sanitizer of a barrier, before it and after it.
 UNTRACED inline void arrive([[maybe_unused]] void* barrier) {
 #ifdef __SANITIZE_THREAD__
   __tsan_release(barrier);
