@@ -38,7 +38,7 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"engine/nn", {"engine/core", "engine/autograd", "engine/ops"}},
     {"engine/optim", {"engine/core", "engine/autograd", "engine/ops", "engine/nn", "engine/cpu"}},
     {"engine/io", {"engine/core"}},
-    {"engine/cuda", {"engine/core"}},
+    {"engine/cuda", {"engine/core", "engine/cpu"}},  // cpu/fast_math.h: scalar maths of both devices
     {"engine/check", {"engine/core", "engine/autograd", "engine/ops", "engine/cpu"}},
     {"models", whole_engine},
     {"models/check", whole_engine + Names{"engine/check", "models"}},
