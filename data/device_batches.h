@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "data/augment/mix.h"
 #include "data/augment/pipeline.h"
 #include "data/feed.h"
-#include "data/mix.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "data/augment/mix.h"
 #include "data/augment/pipeline.h"
 #include "data/dataset.h"
 #include "data/device_batches.h"
-#include "data/mix.h"
 #include "data/sampler.h"
 #include "data/token_labels.h"
 #include "engine/core/parallel.h"

@@ -1,7 +1,7 @@
 // Normalises, erases and mixes a batch on the GPU: the twin of Normalise, RandomErasing and mix_images.
 
+#include "data/augment/mix_kernels.h"
 #include "data/feed_cuda.h"
-#include "data/mix_kernels.h"
 #include "engine/cuda/launch.h"
 
 namespace tessera {

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "data/augment/erasing.h"
+#include "data/augment/mix.h"
 #include "data/augment/photometric.h"
 #include "data/augment/randaugment.h"
 #include "data/augment/resized_crop.h"
 #include "data/augment/scene_crop.h"
-#include "data/mix.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "data/mix.h"
+#include "data/augment/mix.h"
 
 #include <cmath>
 #include <numeric>

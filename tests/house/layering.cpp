@@ -27,7 +27,9 @@ Names operator+(Names a, const Names& b) {
   return a;
 }
 
-const Names below_apps = whole_engine + Names{"engine/check", "engine/cpu", "models", "models/check", "data"};
+const Names below_apps =
+    whole_engine + Names{"engine/check", "engine/cpu", "models",       "models/check", "data",
+                         "data/formats", "data/sets",  "data/augment", "data/fetch"};
 
 // Each layer and those that it may include besides itself.
 const std::map<std::string, Names, std::less<>> layers = {
@@ -42,7 +44,11 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"engine/check", {"engine/core", "engine/autograd", "engine/ops", "engine/cpu"}},
     {"models", whole_engine},
     {"models/check", whole_engine + Names{"engine/check", "models"}},
-    {"data", {"engine/core", "engine/io"}},
+    {"data/formats", {"engine/core", "engine/io"}},
+    {"data/sets", {"engine/core", "engine/io", "data/formats"}},
+    {"data/augment", {"engine/core", "engine/io", "data/formats", "data/sets"}},
+    {"data/fetch", {"engine/core", "engine/io", "data/formats", "data/sets"}},
+    {"data", {"engine/core", "engine/io", "data/formats", "data/sets", "data/augment", "data/fetch"}},
     {"apps/training", below_apps},
     {"apps/reporting", below_apps + Names{"apps/training"}},
     {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
@@ -62,8 +68,9 @@ std::string layer_of(std::string_view path) {
   const size_t first = path.find('/');
   if (first == path.npos) return "";
   const std::string_view top = path.substr(0, first);
-  if (top == "data" || top == "tests") return std::string(top);
-  if (top != "engine" && top != "models" && top != "apps") return "";
+  if (top == "tests") return std::string(top);
+  if (path.starts_with("data/dataset.")) return "data/sets";  // the type that the sets make
+  if (top != "engine" && top != "models" && top != "data" && top != "apps") return "";
   const std::string room(path.substr(0, path.find('/', first + 1)));
   if (top == "models") return room == "models/check" ? room : "models";
   return room == path ? std::string(top) : room;  // apps/main.cpp is in apps itself
@@ -111,7 +118,7 @@ std::optional<std::string> objection(const std::string& file, const Include& inc
   if (to.empty()) {
     const bool lean = from.starts_with("engine/") || from == "models";
     if (lean && starts_with_any(include.path, {"fmt/", "CLI/", "stb", "zlib.h", "jpeglib.h", "turbojpeg.h",
-                                               "matio.h", "archive", "curl/", "doctest/", "benchmark/"}))
+                                               "nettle/", "archive", "curl/", "doctest/", "benchmark/"}))
       return "engine and models need OpenBLAS, oneTBB and nlohmann/json alone";
     if (include.path.starts_with("CLI/") && file != "apps/options/command.cpp")
       return "CLI11 takes seconds to compile: apps/options/command.h has what a command needs";

@@ -55,6 +55,10 @@ TEST_CASE("layers: nothing looks up or aside") {
   expect_breach("engine/nn/linear.h", "#include \"models/vit.h\"\n", "engine/nn may not see models");
   expect_breach("models/vit.cpp", "#include \"data/dataset.h\"\n", "models may not see data");
   expect_breach("data/loader.cpp", "#include \"engine/ops/shape.h\"\n", "data may not see engine/ops");
+  expect_breach("data/formats/mat.cpp", "#include \"data/sets/svhn.h\"\n",
+                "data/formats may not see data/sets");
+  expect_breach("data/sets/svhn.cpp", "#include \"data/registry.h\"\n", "data/sets may not see data");
+  expect_breach("data/dataset.cpp", "#include \"data/loader.h\"\n", "data/sets may not see data");
   expect_breach("apps/commands/train.cpp", "  #  include <tests/house/layering.h>\n",
                 "apps/commands may not see tests");
   expect_breach("engine/extra/new.cpp", "", "in no folder of the design");

@@ -1,10 +1,10 @@
-#include "data/mix.h"
+#include "data/augment/mix.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "data/mix_kernels.h"
+#include "data/augment/mix_kernels.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 
