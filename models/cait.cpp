@@ -14,11 +14,11 @@ namespace tessera {
 
 namespace {
 
-// The initial layer scale of the layer with this number, counted from 1; class layers count from 1 again.
+// The initial layer scale of layer `number`, counted from 1; class layers are counted from 1 again.
 double layer_scale_start(int64_t number) { return number <= 18 ? 0.1 : number <= 24 ? 1e-5 : 1e-6; }
 
-// Rows [0, inner) are one linear map, the others another: xavier's fan_out counts accordingly (the paper's
-// code has q apart from k and v).
+// Xavier initialisation of q (the first `inner` rows) and of k and v (the others) as two separate linear
+// maps, as in the paper's code, which changes their fan_out.
 Init xavier_q_and_kv(int64_t inner) {
   return [inner](const Tensor& weight, Random& random) {
     const int64_t rest = weight.dim(0) - inner;
@@ -28,15 +28,15 @@ Init xavier_q_and_kv(int64_t inner) {
   };
 }
 
-// k or v of a class layer: half of a map of 2 inner rows.
+// Xavier initialisation of k or v of a class layer, each being half of one linear map with 2 inner rows.
 Init xavier_half() {
   return [](const Tensor& weight, Random& random) {
     normal(std::sqrt(2.0 / static_cast<double>(2 * weight.dim(0) + weight.dim(1))))(weight, random);
   };
 }
 
-// Heads [B, H, N, M] mixed by a matrix [H, H].
-Tensor mixed(const Tensor& mixing, const Tensor& heads) {
+// Mixes heads [B, H, N, M] by a matrix [H, H].
+Tensor mix_heads(const Tensor& mixing, const Tensor& heads) {
   const Tensor flat = heads.reshape({heads.dim(0), heads.dim(1), -1});
   return matmul(mixing, flat).reshape(heads.shape());
 }
@@ -62,9 +62,9 @@ Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v,
   Tensor s = matmul(split_heads(q, heads), split_heads(k, heads), false, true);  // [B, H, N, M]
   s = apply_terms(s, heads, terms);
   if (diagonal == MaskFill::zero) s = mask_diagonal(s, 0);
-  s = mixed(proj_l, s);
+  s = mix_heads(proj_l, s);
   if (diagonal == MaskFill::infinity) s = mask_diagonal(s);
-  return merge_heads(matmul(mixed(proj_w, softmax(s)), split_heads(v, heads)));
+  return merge_heads(matmul(mix_heads(proj_w, softmax(s)), split_heads(v, heads)));
 }
 
 CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& o) {
@@ -122,13 +122,13 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
   for (int64_t i = 0; i < class_depth; ++i) {
     const Scope here = scope / "blocks_token_only" / i;
     blocks_token_only.push_back(layer(here, dim, frame.hidden(dim), i + 1, rate(depth + i), frame.eps));
-    blocks_token_only.back().of_class.emplace(here / "attn", dim, attention);
+    blocks_token_only.back().class_attn.emplace(here / "attn", dim, attention);
   }
   norm = LayerNorm(scope / "norm", dim, frame.eps);
   head = Linear(scope / "head", dim, frame.num_classes);
 }
 
-Tensor CaiT::rest(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
+Tensor CaiT::after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
   const Tensor y = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass);
   return residual(y, multiply(layer.mlp(layer.norm2(y)), layer.gamma_2), layer.drop_path, pass);
 }
@@ -139,20 +139,20 @@ Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omeg
   const Tensor normed = layer.norm1(x), qkv = layer.attn.qkv(normed);
   const int64_t inner = qkv.dim(2) / 3;
   ScoreTerms terms = layer.attn.terms(normed, omega);
-  terms.mask_diagonal = false;  // `fill` says where in the mixing it goes
+  terms.mask_diagonal = false;  // Talk masks, before or after the mixing as `fill` says
   const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
-  return rest(layer, x, layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill)), pass);
+  return after_attention(layer, x, layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill)), pass);
 }
 
 Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
   const ModuleScope here(layer.path);
   const TokenLayoutScope map({.grid = blocks.front().attn.grid});
-  const ClassAttention& attn = *layer.of_class;
+  const ClassAttention& attn = *layer.class_attn;
   ScoreTerms terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(attention.head_dim));
   terms.learned_scale = attn.scale;
   const Tensor talked = layer.talk(attn.q(layer.norm1(cls)), attn.k(x), attn.v(x), terms, MaskFill::none);
-  return rest(layer, cls, attn.proj(talked), pass);
+  return after_attention(layer, cls, attn.proj(talked), pass);
 }
 
 Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {
@@ -164,10 +164,12 @@ Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {
   return head(norm(cls.reshape({x.dim(0), x.dim(2)})));  // [B, K]
 }
 
+namespace {
+
+// The sizes are those of the SPT and LSA paper's code.
 Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  const auto modifiers = modifiers_of(name, "cait");
-  if (!modifiers) return {};
-  const bool shifted = modifiers->shifted, locality = modifiers->locality;
+  const Modifiers modifiers = modifiers_of(name);
+  const bool shifted = modifiers.shifted, locality = modifiers.locality;
   Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}};
   tokenizer["patch_size"] = image_size / 8;
   Json attention{{"heads", 4},
@@ -186,6 +188,13 @@ Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classe
                  {"tokenizer", tokenizer},
                  {"attention", attention}});
   return config;
+}
+
+}  // namespace
+
+Architecture cait_architecture() {
+  return {"cait", Task::classify, make_network<CaiT>, {"cait", "s-cait", "l-cait", "sl-cait"}, cait_preset,
+          8};
 }
 
 }  // namespace tessera

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/model.h"
+#include "models/architectures.h"
 #include "models/parts/block.h"
 #include "models/parts/tokenizer.h"
 
@@ -16,19 +16,24 @@ namespace tessera {
 //   c = c + g1 * Talk(LN(c), x);      c = c + g2 * MLP(LN(c))      class_depth times
 //   logits = head(LN(c))
 //
-// g1, g2 are layer scale. In a class layer the class token is the only query; keys and values come from the
-// patches alone, without a layer norm.
+// g1 and g2 are layer scale [D]. In a class layer the class token is the only query; keys and values come
+// from the patches alone, without a layer norm, and the heads mix too (the SPT and LSA authors' code).
+//
+// LSA's diagonal mask: the paper's equation sets the diagonal scores to minus infinity (mask_fill "-inf").
+// The authors' released code sets them to 0 before the heads mix (mask_fill "zero"), which l-cait and sl-cait
+// do.
 struct CaiT {
   CaiT(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
 
-  // What becomes of the diagonal of the scores under mask_diagonal: minus infinity after the heads have mixed
-  // (the paper's equation), or 0 before (its released code).
+  // The diagonal of the scores under mask_diagonal: minus infinity after the heads have mixed (the paper's
+  // equation), or 0 before they mix (its released code).
   enum class MaskFill { none, infinity, zero };
 
-  // Attention whose heads talk (Shazeer et al., 2020), from q [B, N, H d], k, v [B, M, H d] -> [B, N, H d]:
-  //   s[h] = the scores of head h, through the terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
+  // Talking-heads attention (Shazeer et al., 2020), which mixes the heads before and after the softmax, of q
+  // [B, N, H d], k, v [B, M, H d] -> [B, N, H d]:
+  //   s[h] = the scores of head h with their terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
   //   b[g] = sum_h W[g, h] a[h];  y = concat_g b[g] v_g
   struct Talk {
     Talk() = default;
@@ -43,14 +48,14 @@ struct CaiT {
     ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& options);
 
     Linear q, k, v, proj;
-    Tensor scale;  // [H], learned
+    Tensor scale;  // [H], LSA's learned scale; undefined without it
   };
 
-  // A patch layer, or with `of_class` a class layer.
+  // A patch layer, or a class layer if `class_attn` is set.
   struct Layer {
     LayerNorm norm1;
     Attention attn;
-    std::optional<ClassAttention> of_class;
+    std::optional<ClassAttention> class_attn;
     Talk talk;
     Tensor gamma_1, gamma_2;  // [D]
     LayerNorm norm2;
@@ -70,13 +75,12 @@ struct CaiT {
 
  private:
   Layer layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t number, double rate, double eps) const;
-  // What follows attention: x + g1 * attended, then the MLP.
-  Tensor rest(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const;
+  // The rest of a layer after attention: x = x + g1 * attended, then the MLP.
+  Tensor after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const;
   Tensor patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const;
   Tensor class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const;
 };
 
-// cait, s-cait (SPT), l-cait (LSA), sl-cait; an empty Json for another name.
-Json cait_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture cait_architecture();
 
 }  // namespace tessera

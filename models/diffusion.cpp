@@ -31,8 +31,8 @@ std::vector<double> betas_of(int64_t steps, Betas kind) {
   return betas;
 }
 
-// f(step) for each image's step t of the chain, [B, 1, 1, 1] in the type of `like`, to stand beside an image:
-// looked up in the table of all steps, where the images are.
+// f(t) for each image's step t of the chain, in the type of `like` and a shape that broadcasts over an image.
+// It is looked up in a table of all steps on the images' device. [B, 1, 1, 1]
 template <class F> Tensor at(const NoiseSchedule& s, const Tensor& t, const Tensor& like, F f) {
   std::vector<double> values;
   for (size_t step = 0; step < s.abar.size(); ++step) values.push_back(f(step));
@@ -40,10 +40,10 @@ template <class F> Tensor at(const NoiseSchedule& s, const Tensor& t, const Tens
   return gather(table, t.to(like.device()));
 }
 
-// max(x, least), of a gradient of 0 below.
+// max(x, least); the gradient is 0 below `least`.
 Tensor at_least(const Tensor& x, double least) { return add_scalar(relu(add_scalar(x, -least)), least); }
 
-// The standard normal distribution in its tanh approximation is sigmoid(normal_logit(x)).
+// The tanh approximation of the standard normal distribution function is sigmoid(normal_logit(x)).
 const double steepness = 2 * std::sqrt(2 / std::numbers::pi), cubic = 0.044715;
 Tensor normal_logit(const Tensor& x) {
   return scale(add(x, scale(multiply(x, square(x)), cubic)), steepness);
@@ -60,10 +60,10 @@ Tensor divergence(const Moments& q, const Moments& p) {
   return scale(sum(add(add_scalar(add(ratio, exp(-ratio)), -1), apart)), 0.5);
 }
 
-// -log of p's mass in the interval of +-1/255 around each x0, at least 1e-12. With the ends'
-// logits a > b, sigmoid(a) - sigmoid(b) = sigmoid(a) sigmoid(-b) (1 - exp(b - a)): in logarithms the far
-// ends, where both sigmoids are 1 but for their last digits, keep theirs.
-Tensor surprise(const Tensor& x0, const Moments& p) {
+// -log of the probability under p, at least 1e-12, of the interval of +-1/255 around each x0. With the logits
+// a > b of the interval's ends, sigmoid(a) - sigmoid(b) = sigmoid(a) sigmoid(-b) (1 - exp(b - a)), which in
+// logarithms keeps its precision in the tails, where both sigmoids are close to 1.
+Tensor negative_log_likelihood(const Tensor& x0, const Moments& p) {
   constexpr double least = 1e-12;
   const Tensor inverse_deviation = exp(scale(p.log_variance, -0.5));
   const Tensor x = multiply(subtract(x0, p.mean), inverse_deviation),
@@ -71,10 +71,11 @@ Tensor surprise(const Tensor& x0, const Moments& p) {
   const Tensor below_end = log_sigmoid(normal_logit(add(x, half)));
   const Tensor above_start = log_sigmoid(-normal_logit(subtract(x, half)));
   // a - b = 2 steepness half (1 + cubic (3 x^2 + half^2))
-  const Tensor bend = add_scalar(scale(add(scale(square(x), 3), square(half)), cubic), 1);
-  const Tensor apart = scale(multiply(half, bend), 2 * steepness);
+  const Tensor slope = add_scalar(scale(add(scale(square(x), 3), square(half)), cubic), 1);
+  const Tensor apart = scale(multiply(half, slope), 2 * steepness);
   const Tensor between = log(at_least(add_scalar(-exp(-apart), 1), least));
-  const Tensor has_end = at_most(x0, 0.999), has_start = at_most(-x0, 0.999);  // else from or to infinity
+  const Tensor has_end = at_most(x0, 0.999),
+               has_start = at_most(-x0, 0.999);  // 0: the interval is open on that side
   const Tensor ends = add(multiply(below_end, has_end), multiply(above_start, has_start));
   const Tensor mass = add(ends, multiply(between, multiply(has_end, has_start)));
   return -at_least(mass, std::log(least));
@@ -85,17 +86,18 @@ Tensor choose(const Tensor& chosen, const Tensor& a, const Tensor& b) {
   return add(multiply(a, chosen), multiply(b, add_scalar(-chosen, 1)));
 }
 
-// The variational bound, the mean over all numbers in bits. The first step's images have another form than
-// the others. Both are computed for all, so that no number is read on the host; an image that a form is not
-// for shows it moments that it is sure to take, lest an overflow there spoil the sum and its gradients.
+// The variational bound in bits, the mean over all elements. Images at the first step have the likelihood
+// form, the others the divergence. Both forms are computed for all images, so that the host reads nothing
+// back. An image that does not use a form gives it moments that cannot overflow, because an infinity times 0
+// would spoil the sum and its gradients.
 Tensor bound(const NoiseSchedule& s, const Tensor& x0, const Tensor& x, const Tensor& t, const Moments& p) {
   const Tensor first = at(s, t, x, [](size_t step) { return step == 0 ? 1.0 : 0.0; });
   const Moments q{posterior_mean(s, x0, x, t),
                   at(s, t, x, [&](size_t step) { return s.log_variance[step]; })};
-  const Moments later{choose(first, q.mean, p.mean), choose(first, q.log_variance, p.log_variance)};  // of 0
+  const Moments later{choose(first, q.mean, p.mean), choose(first, q.log_variance, p.log_variance)};
   const Tensor unit = Tensor::zeros({1}, x.dtype(), x.device());
   const Moments earliest{choose(first, p.mean, x0), choose(first, p.log_variance, unit)};
-  const Tensor total = add(divergence(q, later), sum(multiply(surprise(x0, earliest), first)));
+  const Tensor total = add(divergence(q, later), sum(multiply(negative_log_likelihood(x0, earliest), first)));
   return scale(total, 1 / (std::numbers::ln2 * static_cast<double>(x0.elements())));
 }
 
@@ -103,7 +105,7 @@ Tensor clipped(const Tensor& x) {  // to [-1, 1]
   return add_scalar(-relu(add_scalar(-relu(add_scalar(x, 1)), 2)), 1);
 }
 
-// What the network says at one step of a chain.
+// The network's answer at one step of a chain; v is undefined if it learns no variance.
 struct Denoised {
   Tensor noise, v;
 };

@@ -22,8 +22,8 @@ double frequency(int64_t k, int64_t count) {
   return std::pow(10000.0, -static_cast<double>(k) / static_cast<double>(count));
 }
 
-// [sin(x u), cos(x u), sin(y u), cos(y u)], u_k = 10000^(-4k / D), for the token in row y, column x: the
-// column in the first half of the channels. [1, h w, D]
+// The position embedding [sin(x u), cos(x u), sin(y u), cos(y u)] of the token in row y and column x, with
+// u_k = 10000^(-4k / D); the column takes the first half of the channels. [1, h w, D]
 Tensor position_waves(Grid grid, int64_t dim, const Scope& scope) {
   const int64_t count = dim / 4;
   std::vector<double> values;
@@ -41,7 +41,7 @@ Tensor position_waves(Grid grid, int64_t dim, const Scope& scope) {
   return Tensor::from(values, {1, grid.height * grid.width, dim}, scope.dtype()).to(scope.device());
 }
 
-// [cos(t u), sin(t u)], u_k = 10000^(-2k / D), of each time t. [steps, D]
+// The time embedding [cos(t u), sin(t u)], u_k = 10000^(-2k / D), of every time t. [steps, D]
 Tensor time_waves(int64_t steps, int64_t dim, const Scope& scope) {
   const int64_t half = dim / 2;
   std::vector<double> frequencies, values;
@@ -54,7 +54,7 @@ Tensor time_waves(int64_t steps, int64_t dim, const Scope& scope) {
   return Tensor::from(values, {steps, dim}, scope.dtype()).to(scope.device());
 }
 
-// Part i of the parts [B, D] that an adaln makes, beside tokens: [B, 1, D].
+// Part i of an adaln's output [B, parts D], in a shape that broadcasts over tokens. [B, 1, D]
 Tensor part(const Tensor& modulation, int64_t i, int64_t dim) {
   return slice(modulation, 1, i * dim, dim).reshape({-1, 1, dim});
 }
@@ -194,7 +194,7 @@ TensorMap DiT::evaluate(const TensorMap& inputs, Pass&) const {
   options.sampler = DiffusionSampler::ddim;
   outputs["ddim"] = tessera::sample(denoiser(), noise, y, options, draw);
 
-  Tape tape;  // the training loss's own, down to the network's answer
+  Tape tape;  // of the training loss alone: it ends at the network's answer
   outputs["training_loss"] = diffusion_loss(schedule, answer, clean, noisy, t, noise);
   tape.backward(outputs["training_loss"]);
   outputs["grad_noisy_logits"] = answer.grad();
@@ -219,7 +219,7 @@ TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& opti
   const int64_t rows = images.dim(0);
   const TensorMap drawn = inputs.contains("t") ? inputs : draw(inputs, pass);
   const Tensor &t = entry(drawn, "t"), &y = entry(drawn, "y");
-  // The bound divides small differences by smaller variances: only the network itself may be bf16.
+  // The variational bound divides small differences by smaller variances, so only the network runs in bf16.
   const DType type = wide(images.dtype());
   const Tensor clean = cast(images, type),
                noise = normal_noise(images.shape(), pass.key(), type, images.device());
@@ -237,6 +237,10 @@ Tensor DiT::sample(const Tensor& labels, const SampleOptions& options, Pass& pas
   return tessera::sample(denoiser(), draw(), labels, options, draw);
 }
 
+namespace {
+
+// dit-s-2, dit-s-2-decay and dit-b-2 work on an autoencoder's latents (4 channels), dit-xt and dit-xt-decay
+// on pixels.
 Json dit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
   struct Variant {
     int64_t dim, depth, heads, patch_size, in_channels;
@@ -247,9 +251,7 @@ Json dit_preset(const std::string& name, int64_t image_size, int64_t num_classes
                                                     {"dit-b-2", {768, 12, 12, 2, 4, true, false}},
                                                     {"dit-xt", {192, 8, 6, 4, 3, false, false}},
                                                     {"dit-xt-decay", {192, 8, 6, 4, 3, false, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const Variant& v = found->second;
+  const Variant& v = known.at(name);
   Json attention{{"heads", v.heads}, {"head_dim", v.dim / v.heads}, {"qkv_bias", true}};
   if (v.decay) attention["decay"] = {{"kind", "content"}, {"alpha", 1.0}, {"distance", true}};
   return {{"arch", "dit"},
@@ -265,6 +267,16 @@ Json dit_preset(const std::string& name, int64_t image_size, int64_t num_classes
           {"label_dropout", 0.1},
           {"time_dim", 256},
           {"steps", 1000}};
+}
+
+}  // namespace
+
+Architecture dit_architecture() {
+  return {"dit",
+          Task::diffuse,
+          make_network<DiT>,
+          {"dit-s-2", "dit-s-2-decay", "dit-b-2", "dit-xt", "dit-xt-decay"},
+          dit_preset};
 }
 
 }  // namespace tessera

@@ -3,15 +3,15 @@
 #include <optional>
 #include <vector>
 
+#include "models/architectures.h"
 #include "models/diffusion.h"
-#include "models/model.h"
 #include "models/parts/attention.h"
 #include "models/parts/mlp.h"
 #include "models/parts/tokenizer.h"
 
 namespace tessera {
 
-// DiT (Peebles and Xie, 2023): a transformer that predicts the noise in an image, told the time and the
+// DiT (Peebles and Xie, 2023): a transformer that predicts the noise in an image, given the time and the
 // class.
 //
 //   h = T(x) + positions;  c = t_embed(t) + y_embed[y]
@@ -21,30 +21,30 @@ namespace tessera {
 //   shift, scale = final.adaln(silu(c))
 //   out = unpatchify(final.proj((1 + scale) * LN(h) + shift))
 //
-// LN has no parameters of its own. Every adaln starts at zero, so that each block starts as the identity. A
-// content gate sees what q, k and v see, and so depends on the time and the class too.
+// LN has no parameters. Every adaln starts at zero, so each block starts as the identity. A content decay's
+// gates read the same tokens as q, k and v, and so depend on the time and the class too.
 struct DiT {
   DiT(const Json& config, const Scope& scope);
 
-  // x [B, C, H, W], times and labels [B] i64 -> [B, C, H, W], or [B, 2 C, H, W] with learn_sigma: the noise,
-  // then v for the variance.
+  // x [B, C, H, W], times and labels [B] i64 -> the predicted noise [B, C, H, W]; with learn_sigma
+  // [B, 2 C, H, W], the noise and then v (see log_variance in models/diffusion.h).
   Tensor operator()(const Tensor& x, const Tensor& times, const Tensor& labels) const;
-  // Its answer at time 0 for class 0: what it costs.
+  // The answer at time 0 for class 0, by which cost and speed are measured.
   Tensor operator()(const Tensor& images, Pass& pass) const;
 
-  // The reference's fixture: input, noise, t, y -> logits and loss on the input as it is; a training step and
-  // both samplers on it as a clean image.
+  // The outputs of a fixture from its input, noise, t and y: logits and loss of the input as x_t; then a
+  // training step and both samplers with the input as the clean image x_0.
   TensorMap evaluate(const TensorMap& inputs, Pass& pass) const;
-  // What a training step draws: the images' times "t" and the labels "y" that the network is told, some of
-  // them none, both [B] i64 on the CPU. Fails for labels that are no class.
+  // Draws the times "t" of a training step and the labels "y" given to the network, of which label_dropout
+  // replaces some by "no label". Both are [B] i64 on the CPU. Fails for labels that are no class.
   TensorMap draw(const TensorMap& inputs, Pass& pass) const;
-  // The loss of clean images "input" [B, C, H, W] of classes "target" [B] i64, at times "t" told labels "y",
-  // drawn from the pass where they are not given, with noise that it draws; and the network's answer. Fails
-  // for mixed or smoothed targets.
+  // The loss of clean images "input" [B, C, H, W] of classes "target" [B] i64, and the network's answer. The
+  // times "t" and labels "y" are drawn from the pass if they are not among the inputs; the noise always is.
+  // Fails for mixed or smoothed targets.
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
-  // Images of the classes `labels` [B], from noise that `pass` draws. Nothing is recorded.
+  // Draws images of the classes `labels` [B] from noise of the pass, without recording a tape.
   Tensor sample(const Tensor& labels, const SampleOptions& options, Pass& pass) const;
-  // Holds a pointer to this.
+  // This network as a sampler calls it. It holds a pointer to this object.
   Denoiser denoiser() const;
 
   // fc2(silu(fc1([cos(t w), sin(t w)]))),  w_k = 10000^(-k / half) for k < half, `time_dim` = 2 half
@@ -54,12 +54,13 @@ struct DiT {
     Tensor operator()(const Tensor& times) const;  // [B] -> [B, D]
 
     Linear fc1, fc2;
-    Tensor waves;  // [T, time_dim], constants: of each time
+    Tensor waves;  // [T, time_dim], constants, a row a time
   };
 
   struct Block {
     Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t hidden);
-    // x [B, N, D]; condition [B, D], silu(c); omega [1, N, N], the model's own prior, or undefined
+    // x [B, N, D]; condition [B, D], silu(c); omega [1, N, N], the model's own prior, or undefined -> [B, N,
+    // D]
     Tensor operator()(const Tensor& x, const Tensor& condition, const Tensor& omega) const;
 
     Attention attn;
@@ -91,8 +92,6 @@ struct DiT {
   double label_dropout = 0;
 };
 
-// dit-s-2, dit-s-2-decay and dit-b-2 for an autoencoder's latents (4 channels); dit-xt and dit-xt-decay for
-// pixels; an empty Json for another name.
-Json dit_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture dit_architecture();
 
 }  // namespace tessera

@@ -113,8 +113,10 @@ Tensor EfficientNet::operator()(const Tensor& image, Pass& pass) const {
   return classifier(pass.drops() && drop_rate > 0 ? dropout(x, drop_rate, pass.key()) : x);
 }
 
-Json efficientnet_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  if (name != "efficientnet-b0") return {};
+namespace {
+
+// efficientnet-b0 for images of 32 and 64 pixels: the stem has stride 1 and there is no head convolution.
+Json efficientnet_preset(const std::string&, int64_t image_size, int64_t num_classes) {
   static constexpr Stage b0[] = {{16, 1, 3, 1, 1},  {24, 2, 3, 2, 6},  {40, 2, 5, 2, 6}, {80, 3, 3, 2, 6},
                                  {112, 3, 5, 1, 6}, {192, 4, 5, 2, 6}, {320, 1, 3, 1, 6}};
   Json stages = Json::array();
@@ -125,6 +127,13 @@ Json efficientnet_preset(const std::string& name, int64_t image_size, int64_t nu
       {"arch", "efficientnet"}, {"image_size", image_size}, {"in_channels", 3}, {"num_classes", num_classes},
       {"stem_width", 32},       {"stem_stride", 1},         {"head_width", 0},  {"stages", stages},
       {"dropout", 0.2},         {"drop_path", 0.0}};
+}
+
+}  // namespace
+
+Architecture efficientnet_architecture() {
+  return {
+      "efficientnet", Task::classify, make_network<EfficientNet>, {"efficientnet-b0"}, efficientnet_preset};
 }
 
 }  // namespace tessera

@@ -7,22 +7,22 @@
 #include "engine/nn/batch_norm.h"
 #include "engine/nn/conv2d.h"
 #include "engine/nn/linear.h"
-#include "models/model.h"
+#include "models/architectures.h"
 
 namespace tessera {
 
 // EfficientNet (Tan and Le, 2019): inverted residuals with squeeze and excitation.
 //
 //   x = silu(BN(conv 3x3(image)));  x = blocks(x)
-//   x = silu(BN(conv 1x1(x)))                            with a head_width
+//   x = silu(BN(conv 1x1(x)))                            if head_width > 0
 //   logits = classifier(dropout(mean over the pixels of x))
 //
 // A block of C channels, expansion e, kernel k and stride s:
 //
-//   y = silu(BN(conv 1x1(x)))        C -> e C, where e > 1
+//   y = silu(BN(conv 1x1(x)))        C -> e C, if e > 1
 //   y = silu(BN(depthwise k x k(y)))
 //   y = y * sigmoid(W2 silu(W1 mean(y)))                 e C -> max(1, C/4) -> e C
-//   y = BN(conv 1x1(y));  y = x + y, if stride and width stay
+//   y = BN(conv 1x1(y));  y = x + y, if the stride is 1 and the width stays
 struct EfficientNet {
   EfficientNet(const Json& config, const Scope& scope);
 
@@ -37,14 +37,14 @@ struct EfficientNet {
     std::string path;
   };
 
-  // One stage of the config: `depth` blocks, the first of which has the stride.
+  // One stage of the config: `depth` blocks; the first has the stride, the others stride 1.
   struct Stage {
     int64_t width, depth, kernel, stride, expand;
   };
 
   struct Block {
-    // In timm's names the norms count on where there is an expansion, and conv_pw is the convolution before
-    // the depthwise one, else the one after it.
+    // The parameters have timm's names. With an expansion: conv_pw, bn1, conv_dw, bn2, conv_pwl, bn3;
+    // without: conv_dw, bn1, conv_pw, bn2.
     Block(const Scope& scope, int64_t in, int64_t out, int64_t stride, const Stage& stage, double drop_rate);
     Tensor operator()(const Tensor& x, Pass& pass) const;  // [B, H, W, in] -> [B, H/s, W/s, out]
 
@@ -69,8 +69,6 @@ struct EfficientNet {
   Linear classifier;
 };
 
-// efficientnet-b0, with the stem of stride 1 and without the head convolution, as for images of 32 and 64
-// pixels; an empty Json for another name.
-Json efficientnet_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture efficientnet_architecture();
 
 }  // namespace tessera

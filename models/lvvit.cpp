@@ -29,7 +29,8 @@ LvVit::ConvStem::Options read_stem(Fields fields) {
   return o;
 }
 
-// Of the stem's tokens; a rest of the image that fills no patch is left out, as its convolutions do.
+// The grid of the stem's tokens. A remainder of the image that fills no patch is left out, because the stem's
+// convolutions leave it out.
 Grid stem_grid(int64_t image_size, int64_t patch_size) {
   const int64_t side = (image_size + 1) / 2 / (patch_size / 2);
   check(side > 0 && side == image_size / patch_size, "lvvit: an image of ", image_size,
@@ -226,16 +227,14 @@ Json lvvit_preset(const std::string& name, int64_t image_size, int64_t num_class
     double skip_lam;
     int64_t stem;
     double drop_path;
-    bool has_prior;  // SP-SA in all blocks but the last two, and the convolution after each
+    bool has_prior;  // SP-SA in all blocks but the last two, and pos_cnn in every block
   };
   static const std::map<std::string, Size> known{{"lvvit-s", {384, 16, 6, 2, 64, 0.1, false}},
                                                  {"sp-vit-t", {240, 12, 4, 1, 64, 0.1, true}},
                                                  {"sp-vit-s", {384, 16, 6, 2, 64, 0.1, true}},
                                                  {"sp-vit-m", {512, 20, 8, 2, 64, 0.2, true}},
                                                  {"sp-vit-l", {768, 24, 12, 3, 128, 0.3, true}}};
-  const auto found = known.find(name);
-  if (found == known.end()) return {};
-  const auto& [dim, depth, heads, skip_lam, stem, drop_path, has_prior] = found->second;
+  const auto& [dim, depth, heads, skip_lam, stem, drop_path, has_prior] = known.at(name);
   Json attention{{"heads", heads},
                  {"head_dim", dim / heads},
                  {"qkv_bias", false},
@@ -258,6 +257,14 @@ Json lvvit_preset(const std::string& name, int64_t image_size, int64_t num_class
           {"sp_layers", has_prior ? depth - 2 : 0},
           {"dense", true},
           {"mix_token", true}};
+}
+
+Architecture lvvit_architecture() {
+  return {"lvvit",
+          Task::classify,
+          make_network<LvVit>,
+          {"lvvit-s", "sp-vit-t", "sp-vit-s", "sp-vit-m", "sp-vit-l"},
+          lvvit_preset};
 }
 
 }  // namespace tessera

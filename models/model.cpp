@@ -1,85 +1,13 @@
 #include "models/model.h"
 
-#include <map>
-#include <memory>
-
 #include "engine/autograd/observe.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/loss.h"
-#include "models/cait.h"
-#include "models/dit.h"
-#include "models/efficientnet.h"
-#include "models/lvvit.h"
-#include "models/pit.h"
-#include "models/resnet.h"
-#include "models/rmt.h"
-#include "models/segment.h"
-#include "models/swin.h"
-#include "models/t2t.h"
-#include "models/vit.h"
+#include "models/architectures.h"
 
 namespace tessera {
 
 namespace {
-
-// Fills in what a model computes. A network that is no plain classifier has its own evaluate() and
-// training_loss().
-using Maker = void (*)(Model& model, const Scope& scope);
-
-template <class Net> void make(Model& model, const Scope& scope) {
-  const auto net = std::make_shared<const Net>(model.config, scope);
-  model.logits = [net](const Tensor& images, Pass& pass) { return (*net)(images, pass); };
-  if constexpr (requires(const Tensor& images, Pass& pass) { net->forward_all(images, pass); })
-    model.forward_all = [net](const Tensor& images, Pass& pass) { net->forward_all(images, pass); };
-  else
-    model.forward_all = [net](const Tensor& images, Pass& pass) { (*net)(images, pass); };
-  if constexpr (requires(const TensorMap& inputs, Pass& pass) { net->evaluate(inputs, pass); }) {
-    model.evaluate = [net](const TensorMap& inputs, Pass& pass) { return net->evaluate(inputs, pass); };
-  } else {
-    model.evaluate = [net](const TensorMap& inputs, Pass& pass) -> TensorMap {
-      const Tensor logits = (*net)(entry(inputs, "input"), pass);
-      return {{"logits", logits}, {"loss", cross_entropy(logits, entry(inputs, "target"))}};
-    };
-  }
-  model.training_loss = [net](const TensorMap& inputs, const LossOptions& options,
-                              Pass& pass) -> TrainingLoss {
-    if constexpr (requires { net->training_loss(inputs, options, pass); }) {
-      return net->training_loss(inputs, options, pass);
-    } else {
-      const Tensor logits = (*net)(entry(inputs, "input"), pass);
-      return {classifier_loss(logits, inputs, options), logits};
-    }
-  };
-  if constexpr (requires(const TensorMap& inputs, Pass& pass) { net->draw(inputs, pass); })
-    model.draw = [net](const TensorMap& inputs, Pass& pass) { return net->draw(inputs, pass); };
-  if constexpr (requires(const Tensor& labels, const SampleOptions& options, Pass& pass) {
-                  net->sample(labels, options, pass);
-                })
-    model.sample = [net](const Tensor& labels, const SampleOptions& options, Pass& pass) {
-      return net->sample(labels, options, pass);
-    };
-  if constexpr (requires(const Tensor& maps, const Tensor& views) { net->token_targets(maps, views); })
-    if (net->is_dense)
-      model.token_targets = [net](const Tensor& maps, const Tensor& views) {
-        return net->token_targets(maps, views);
-      };
-}
-
-const std::map<std::string, Maker>& makers() {
-  static const std::map<std::string, Maker> known{{"vit", make<ViT>},
-                                                  {"pit", make<PiT>},
-                                                  {"swin", make<Swin>},
-                                                  {"cait", make<CaiT>},
-                                                  {"t2t", make<T2T>},
-                                                  {"resnet", make<ResNet>},
-                                                  {"efficientnet", make<EfficientNet>},
-                                                  {"lvvit", make<LvVit>},
-                                                  {"segment", make<Segmenter>},
-                                                  {"rmt", make<RMT>},
-                                                  {"sdt", make<RMT>},
-                                                  {"dit", make<DiT>}};
-  return known;
-}
 
 int64_t size_in(const Json& config, const char* key, int64_t otherwise) {
   return config.contains(key) ? config.at(key).get<int64_t>() : otherwise;
@@ -112,22 +40,21 @@ int64_t Model::image_size() const { return size_in(config, "image_size", 0); }
 int64_t Model::in_channels() const { return size_in(config, "in_channels", 3); }
 int64_t Model::num_classes() const { return size_in(config, "num_classes", 0); }
 
-std::vector<std::string> architectures() {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : makers()) names.push_back(name);
-  return names;
-}
-
 Model build(const Json& config, const BuildOptions& options) {
   check(config.is_object() && config.contains("arch") && config.at("arch").is_string(),
         "model: a config is an object with \"arch\", the name of its architecture");
   const std::string arch = config.at("arch").get<std::string>();
-  const auto maker = makers().find(arch);
-  if (maker == makers().end()) fail("model: unknown arch '", arch, "'", did_you_mean(arch, architectures()));
+  const Architecture* row = find_architecture(arch);
+  if (!row) {
+    std::vector<std::string> known;
+    for (const Architecture& each : architectures()) known.push_back(each.name);
+    fail("model: unknown arch '", arch, "'", did_you_mean(arch, known));
+  }
   Model model;
   model.config = config;
+  model.task = row->task;
   const Scope scope(model.parameters, options.seed, options.dtype, options.device);
-  maker->second(model, scope);
+  row->make(model, scope);
   model.logits = [forward = std::move(model.logits), config](const Tensor& images, Pass& pass) {
     check_images(config, images);
     return forward(images, pass);

@@ -70,10 +70,11 @@ Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
   return head(norm(class_token_of(x)));  // [B, K]
 }
 
+namespace {
+
+// The sizes are those of the SPT and LSA paper's code.
 Json pit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  const auto modifiers = modifiers_of(name, "pit", true);
-  if (!modifiers) return {};
-  const auto [shifted, locality, shifted_pool] = *modifiers;
+  const auto [shifted, locality, shifted_pool] = modifiers_of(name);
   Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}};
   tokenizer["patch_size"] = image_size / 16;
   Json config = preset_frame("pit", image_size, num_classes);
@@ -91,6 +92,17 @@ Json pit_preset(const std::string& name, int64_t image_size, int64_t num_classes
                    {"scale", locality ? "learned" : "fixed"},
                    {"mask_diagonal", locality}}}});
   return config;
+}
+
+}  // namespace
+
+Architecture pit_architecture() {
+  return {"pit",
+          Task::classify,
+          make_network<PiT>,
+          {"pit", "s-pit", "l-pit", "sl-pit", "sl-pit-spool"},
+          pit_preset,
+          16};
 }
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ Conv2d conv3x3(const Scope& scope, int64_t in, int64_t out, int64_t stride) {
   return {scope, in, out, 3, {.stride = stride, .padding = 1, .bias = false, .weight_init = he_normal()}};
 }
 
-// The places in a map, row by row, of every stride-th pixel of every stride-th row.
+// The raster indices of every stride-th pixel of every stride-th row of a map.
 Tensor every(int64_t stride, int64_t height, int64_t width) {
   std::vector<int64_t> places;
   for (int64_t y = 0; y < height; y += stride)
@@ -85,12 +85,18 @@ Tensor ResNet::operator()(const Tensor& image, Pass& pass) const {
   return fc(mean(x, {1, 2}));
 }
 
+namespace {
+
 Json resnet_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
   static const std::map<std::string, int64_t> depths{{"resnet56", 56}, {"resnet110", 110}};
-  const auto found = depths.find(name);
-  if (found == depths.end()) return {};
   return {{"arch", "resnet"},           {"image_size", image_size}, {"in_channels", 3},
-          {"num_classes", num_classes}, {"depth", found->second},   {"width", 16}};
+          {"num_classes", num_classes}, {"depth", depths.at(name)}, {"width", 16}};
+}
+
+}  // namespace
+
+Architecture resnet_architecture() {
+  return {"resnet", Task::classify, make_network<ResNet>, {"resnet56", "resnet110"}, resnet_preset};
 }
 
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include "engine/nn/batch_norm.h"
 #include "engine/nn/conv2d.h"
 #include "engine/nn/linear.h"
-#include "models/model.h"
+#include "models/architectures.h"
 
 namespace tessera {
 
@@ -25,12 +25,13 @@ struct ResNet {
   struct Block {
     Block(const Scope& scope, int64_t in, int64_t out, int64_t stride);
     Tensor operator()(const Tensor& x, const Pass& pass) const;  // [B, H, W, in] -> [B, H/s, W/s, out]
-    // Without parameters (the paper's option A): every stride-th pixel, new channels of zeros around the old.
+    // The shortcut without parameters (the paper's option A): takes every stride-th pixel and pads the
+    // channels with zeros, half on either side.
     Tensor shortcut(const Tensor& x) const;
 
     Conv2d conv1, conv2;
     BatchNorm bn1, bn2;
-    int64_t stride = 1, padding = 0;  // channels of zeros on either side
+    int64_t stride = 1, padding = 0;  // padding: zero channels on either side
     std::string path;
   };
 
@@ -40,7 +41,6 @@ struct ResNet {
   Linear fc;
 };
 
-// resnet56, resnet110; an empty Json for another name.
-Json resnet_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture resnet_architecture();
 
 }  // namespace tessera

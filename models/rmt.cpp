@@ -27,7 +27,7 @@ Conv2d depthwise(const Scope& scope, int64_t dim, int64_t kernel) {
   return Conv2d(scope, dim, dim, kernel, {.padding = kernel / 2, .depthwise = true});
 }
 
-// A convolution of the tokens as a map. [B, h w, D] -> [B, h' w', D']
+// Convolves tokens as a map. [B, h w, D] -> [B, h' w', D']
 Tensor on_map(const Conv2d& conv, const Tensor& x, Grid grid) {
   const Tensor y = conv(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
   return y.reshape({x.dim(0), -1, y.dim(3)});
@@ -35,7 +35,7 @@ Tensor on_map(const Conv2d& conv, const Tensor& x, Grid grid) {
 
 std::vector<RMT::StageAttention> read_attention_of_stages(Fields& fields, const std::vector<int64_t>& dims) {
   const Json* attention = fields.find("attention");
-  if (!attention || !attention->is_object()) fields.object("attention");  // fails with its own words
+  if (!attention || !attention->is_object()) fields.object("attention");  // fails with its own message
   std::vector<RMT::StageAttention> stages;
   for (size_t i = 0; i < dims.size(); ++i) {
     const Json own = staged_attention_options(*attention, i, dims.size());
@@ -44,7 +44,7 @@ std::vector<RMT::StageAttention> read_attention_of_stages(Fields& fields, const 
     stage.decomposed = its.get("decomposed", false);
     stage.rope = its.get("rope", true);
     stage.lepe = its.get<int64_t>("lepe", 5, Range::at_least(0));
-    const bool bias = its.get("qkv_bias", true);  // unlike the others' default
+    const bool bias = its.get("qkv_bias", true);  // other architectures default to false
     stage.scores = read_attention(its, dims[i]);
     if (!its.has("head_dim") && dims[i] % stage.scores.heads != 0)
       its.fail_at("heads", "is ", stage.scores.heads, ", which does not divide the width ", dims[i],
@@ -109,8 +109,8 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
         turns_of(raster_angles(grid.height * grid.width, o.scores.head_dim), scope.dtype(), scope.device());
 }
 
-// q, k or v: a third of the projection's rows. Rotation and lines need them apart, and to cut the weight is
-// cheaper than to cut what it makes.
+// q, k or v, a third of the projection's rows. Rotation and lines need the three apart, and slicing the
+// weight is cheaper than slicing its output.
 Tensor RMT::DecayAttention::projected(const Tensor& x, int64_t part) const {
   const Linear& qkv = attention.qkv;
   const ModuleScope here(qkv.path);

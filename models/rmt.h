@@ -5,32 +5,32 @@
 
 #include "engine/nn/batch_norm.h"
 #include "engine/nn/conv2d.h"
-#include "models/model.h"
+#include "models/architectures.h"
 #include "models/parts/block.h"
 #include "models/parts/tokenizer.h"
 
 namespace tessera {
 
-// RMT (Fan et al., CVPR 2024), and with gates that look at the tokens the Spatial Decay Transformer (Mao et
-// al., 2025; models/sdt.h): a hierarchy of stages whose attention decays with the distance on the grid.
+// RMT (Fan et al., CVPR 2024): a hierarchy of stages whose attention decays with the distance on the grid.
+// With a decay computed from the tokens it is the Spatial Decay Transformer (models/sdt.h).
 //
 //   x = stem(image)
-//   x = x + pos(x);  x = x + Attention(LN(x));  x = x + MLP(LN(x))      depth_i times, then halved
+//   x = x + pos(x);  x = x + Attention(LN(x));  x = x + MLP(LN(x))      depth_i times, then downsampled
 //   logits = head(mean over tokens of silu(BN(proj(x))))
 //
-// pos is a 3 x 3 depthwise convolution. A stage's attention takes all pairs of tokens, or it is decomposed:
+// pos is a 3 x 3 depthwise convolution. A stage's attention is over all pairs of tokens, or decomposed:
 // within each row of the grid, then within each column.
 //
-// Beyond the reference, the keys of ViT's "attention" are taken too (scale, mask_diagonal, prior,
-// relative_bias), in the decomposed form by the entries for the pairs of a line; and the tokenizers patch and
-// shifted in place of the stem, or SPT's shifted copies in front of it ("directions" in conv_stem).
+// Beyond the papers, a config may have the other keys of ViT's "attention" (scale, mask_diagonal, prior,
+// relative_bias), of which decomposed attention takes the entries for the pairs within a line; the tokenizers
+// patch and shifted in place of the stem; and SPT's shifted copies in front of the stem ("directions").
 struct RMT {
   RMT(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
 
-  // Four 3 x 3 convolutions, a batch norm after each, gelu between them; SPT's copies of the image before
-  // the first if they are asked for.
+  // Four 3 x 3 convolutions, each with a batch norm, gelu between them. With directions, the input is the
+  // image and its shifted copies (SPT).
   struct ConvStem {
     ConvStem(const Scope& scope, Fields options, int64_t in_channels, int64_t dim, int64_t image_size);
     Tensor operator()(const Tensor& image, const Pass& pass) const;  // [B, C, H, W] -> [B, h w, D]
@@ -45,12 +45,12 @@ struct RMT {
   struct StageAttention {
     AttentionOptions scores;
     bool decomposed = false, rope = true;
-    int64_t lepe = 5;  // kernel; 0 for none
+    int64_t lepe = 5;  // kernel size; 0: none
   };
 
   //   q, k, v = W x;  q, k turned by the rotary angles
-  //   y = softmax(terms(q k^T)) v, of all pairs;
-  //       or decomposed, y = columns(rows(v)), each that softmax within a line, with the same q and k
+  //   y = softmax(terms(q k^T)) v                all pairs, or
+  //   y = columns(rows(v))                       decomposed: the softmax within each line, of the same q, k
   //   proj(y + lepe(v)),  lepe a depthwise convolution
   struct DecayAttention {
     DecayAttention(const Scope& scope, int64_t dim, const StageAttention& options, Grid grid);
@@ -58,7 +58,7 @@ struct RMT {
 
     Attention attention;  // its projections and score terms
     std::optional<Conv2d> lepe;
-    Tensor turns;  // [N, d / 2, 2], where the config has rope
+    Tensor turns;  // [N, d / 2, 2], if the config has rope
     bool decomposed = false;
 
    private:
@@ -87,7 +87,7 @@ struct RMT {
     DecayAttention attn;
     LayerNorm norm2;
     ConvMlp mlp;
-    Tensor ls1, ls2;  // [D], layer scale (Touvron et al., 2021), where the stage has it
+    Tensor ls1, ls2;  // [D], layer scale (Touvron et al., 2021), if the stage has it
     double drop_path = 0;
     Grid grid;
     std::string path;
@@ -104,29 +104,27 @@ struct RMT {
     Grid grid;
   };
 
-  // Its blocks, then what leads to the next stage.
+  // A stage: its blocks, then the downsampling to the next stage.
   struct Layer {
     std::vector<Block> blocks;
     std::optional<Downsample> downsample;
   };
 
   std::optional<ConvStem> stem;
-  std::optional<Tokenizer> tokens;  // in its place
+  std::optional<Tokenizer> tokens;  // in place of the stem
   std::vector<Layer> layers;
   Linear proj;
   BatchNorm norm;
   Linear head;
 };
 
-// rmt-t, rmt-s, rmt-b, rmt-l as the paper sizes them, rmt-xt for images of 32 or 64 pixels; an empty Json for
-// another name.
-Json rmt_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture rmt_architecture();
 
-// What RMT and SDT share: a preset of `arch` ("rmt", "sdt") at the size xt, t, s, b or l, the first
-// `decomposed` stages in decomposed form, with this decay.
+// A preset of RMT or SDT (`arch` "rmt" or "sdt") at the size xt, t, s, b or l, with this decay and the first
+// `decomposed` stages in decomposed form.
 Json decay_net_preset(const std::string& arch, const std::string& size, int64_t decomposed, const Json& decay,
                       int64_t image_size, int64_t num_classes);
-// RMT's decay, "range" one value a stage or one for all.
+// RMT's "attention.decay"; `range` is one value for all stages or a list by stage.
 Json fixed_decay_config(const Json& range);
 
 }  // namespace tessera

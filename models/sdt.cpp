@@ -6,32 +6,18 @@ namespace tessera {
 
 namespace {
 
-Json gated(bool distance) { return {{"kind", "content"}, {"alpha", 1.0}, {"distance", distance}}; }
-
-}  // namespace
-
+// sdt-h-t, sdt-h-s and sdt-h-b have the paper's sizes; sdt-xt is a smaller one for images of 32 or 64 pixels.
 Json sdt_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
   static const std::map<std::string, std::string> sizes{
       {"sdt-xt", "xt"}, {"sdt-h-t", "t"}, {"sdt-h-s", "s"}, {"sdt-h-b", "b"}};
-  const auto size = sizes.find(name);
-  if (size == sizes.end()) return {};
-  return decay_net_preset("sdt", size->second, 2, gated(true), image_size, num_classes);
+  const Json gates{{"kind", "content"}, {"alpha", 1.0}, {"distance", true}};
+  return decay_net_preset("sdt", sizes.at(name), 2, gates, image_size, num_classes);
 }
 
-std::vector<std::string> sdt_ablations() {
-  return {"content", "content-no-distance", "distance", "fixed", "none"};
-}
+}  // namespace
 
-Json sdt_ablation(Json config, const std::string& name) {
-  const std::map<std::string, Json> decays{{"content", gated(true)},
-                                           {"content-no-distance", gated(false)},
-                                           {"distance", {{"kind", "distance"}, {"alpha", 1.0}}},
-                                           {"fixed", fixed_decay_config({4, 4, 6, 6})},
-                                           {"none", nullptr}};
-  const auto decay = decays.find(name);
-  if (decay == decays.end()) fail("sdt: no ablation '", name, "'", did_you_mean(name, sdt_ablations()));
-  config.at("attention")["decay"] = decay->second;
-  return config;
+Architecture sdt_architecture() {
+  return {"sdt", Task::classify, make_network<RMT>, {"sdt-xt", "sdt-h-t", "sdt-h-s", "sdt-h-b"}, sdt_preset};
 }
 
 }  // namespace tessera

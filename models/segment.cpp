@@ -14,7 +14,7 @@ namespace tessera {
 
 namespace {
 
-// Bilinear, half-pixel centres: [B, h, w, C] -> [B, height, width, C]
+// Resizes a map bilinearly with half-pixel centres. [B, h, w, C] -> [B, height, width, C]
 Tensor resize(const Tensor& x, int64_t height, int64_t width) {
   if (x.dim(1) == height && x.dim(2) == width) return x;
   return resample(x, bilinear_taps(x.dim(1), height), bilinear_taps(x.dim(2), width));
@@ -127,7 +127,7 @@ Segmenter::Segmenter(const Json& config, const Scope& scope) {
   const auto image_size = fields.get<int64_t>("image_size", positive);
   const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
   const auto classes = fields.get<int64_t>("num_classes", Range::between(1, no_class));
-  fields.object("backbone");  // fails with its own words where it is none
+  fields.object("backbone");  // fails with its own message if it is no object
   Json inner = *fields.find("backbone");
   const DecoderOptions options = read_decoder(fields.object("decoder"));
   const auto aux_fields = fields.find_object("aux");
@@ -200,8 +200,10 @@ TrainingLoss Segmenter::training_loss(const TensorMap& inputs, const LossOptions
   return {loss(logits, entry(inputs, "target"), options), permute(logits.logits, {0, 3, 1, 2})};
 }
 
+namespace {
+
 Json segment_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  if (name != "lvvit-s-seg" && name != "sp-vit-s-seg") return {};
+  // "lvvit-s-seg" has the backbone "lvvit-s".
   Json backbone = lvvit_preset(name.substr(0, name.size() - 4), image_size, 0);
   backbone["dense"] = false;
   backbone["mix_token"] = false;
@@ -218,6 +220,12 @@ Json segment_preset(const std::string& name, int64_t image_size, int64_t num_cla
             {"pool_scales", {1, 2, 3, 6}},
             {"dropout", 0.1}}},
           {"aux", {{"level", 2}, {"channels", 256}, {"dropout", 0.1}, {"weight", 0.4}}}};
+}
+
+}  // namespace
+
+Architecture segment_architecture() {
+  return {"segment", Task::segment, make_network<Segmenter>, {"lvvit-s-seg", "sp-vit-s-seg"}, segment_preset};
 }
 
 }  // namespace tessera

@@ -10,27 +10,27 @@ namespace tessera {
 
 // Semantic segmentation by UperNet (Xiao et al., 2018) on the blocks of an LV-ViT or SP-ViT, arch "segment".
 //
-// A columnar transformer's maps all have the size of its grid, h x w. Four of them become a pyramid (Token
-// Labeling's code):
+// The maps of an LV-ViT all have the size of its grid, h x w. Four of them become a pyramid, as in the Token
+// Labeling authors' code:
 //
 //   level 0   4h x 4w   transposed conv of stride 4, unit 1x1       unit: conv, BN, relu
 //   level 1   2h x 2w   transposed conv of stride 2, unit 1x1
 //   level 2    h x  w   unit 1x1
 //   level 3    h x  w   unit 1x1, to top_channels
 //
-// The decoder pools level 3 at several scales, adds what is above to what is below, and joins all four levels
-// at the size of level 0; its logits are brought to the size of the image. In training an auxiliary head
-// reads one of levels 0 to 2.
+// The decoder pools level 3 at several scales, adds each level, resized, to the level below it, and joins all
+// four at the size of level 0; its logits are resized to the image. In training an auxiliary head reads one
+// of levels 0 to 2.
 //
-// training_loss: "target" i64 [B, H, W], 255 for pixels of no class. The pixels of a part of a batch count as
-// its images do.
+// training_loss takes "target" i64 [B, H, W], 255 for pixels of no class. The loss of a part of a batch is
+// the mean over its own pixels, weighted by its share of the images.
 struct Segmenter {
   Segmenter(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K, H, W]
-  // The auxiliary head too: SIZES.md counts it, though evaluation has no use for it.
+  // Runs the auxiliary head too: published costs count it, though evaluation does not use it.
   void forward_all(const Tensor& image, Pass& pass) const { both(image, pass, true); }
-  // logits, aux_logits (with an auxiliary head) and the loss of "target".
+  // The outputs of a fixture: logits, aux_logits (with an auxiliary head) and the loss of "target".
   TensorMap evaluate(const TensorMap& inputs, Pass& pass) const;
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
 
@@ -44,8 +44,9 @@ struct Segmenter {
     BatchNorm bn;
   };
 
-  // relu(BN(transposed conv(x))), kernel and stride being `factor`: [B, h, w, D] -> [B, h f, w f, D]. Its
-  // windows do not overlap, so each pixel is mapped to f x f by itself. conv.weight [in, out, f, f].
+  // relu(BN(transposed conv(x))) with kernel and stride f = factor. [B, h, w, D] -> [B, h f, w f, D]. The
+  // windows do not overlap, so a linear map of each pixel gives its f x f outputs. conv.weight [in, out, f,
+  // f].
   struct UpUnit {
     UpUnit() = default;
     UpUnit(const Scope& scope, int64_t dim, int64_t factor);
@@ -60,7 +61,7 @@ struct Segmenter {
     Pyramid() = default;
     Pyramid(const Scope& scope, int64_t dim, int64_t top);
     std::vector<Tensor> operator()(const std::vector<Tensor>& maps,
-                                   const Pass& pass) const;  // four, from four
+                                   const Pass& pass) const;  // four maps -> four levels
 
     UpUnit up0, up1;
     Unit out0, out1, out2, out3;
@@ -80,7 +81,7 @@ struct Segmenter {
     Tensor operator()(const std::vector<Tensor>& levels, Pass& pass) const;  // -> [B, 4h, 4w, K]
 
     std::vector<int64_t> scales;
-    std::vector<Unit> pool;  // one a scale
+    std::vector<Unit> pool;  // one per scale
     Unit top;
     std::vector<Unit> lateral, smooth;  // of levels 0 to 2
     Unit fuse;
@@ -96,8 +97,8 @@ struct Segmenter {
     std::string path;
   };
 
-  // Of the decoder and the auxiliary head, [B, H, W, K] both, as the loss reads them; without a head or
-  // `has_aux` the second is undefined.
+  // The logits of the decoder and of the auxiliary head, both [B, H, W, K], the layout of the loss. `aux` is
+  // undefined without an auxiliary head or without `has_aux`.
   struct Both {
     Tensor logits, aux;
   };
@@ -111,7 +112,6 @@ struct Segmenter {
   std::optional<AuxHead> aux;
 };
 
-// lvvit-s-seg, sp-vit-s-seg; an empty Json for another name.
-Json segment_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture segment_architecture();
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ namespace tessera {
 
 namespace {
 
-// `before` and `after` entries of zeros around an axis.
+// Pads an axis with `before` and `after` zeros.
 Tensor pad(const Tensor& x, int axis, int64_t before, int64_t after) {
   const auto zeros = [&](int64_t n) { return Tensor::zeros(x.shape().with(axis, n), x.dtype(), x.device()); };
   std::vector<Tensor> parts{x};
@@ -24,7 +24,7 @@ Tensor pad(const Tensor& x, int axis, int64_t before, int64_t after) {
   return parts.size() == 1 ? x : concat(parts, axis);
 }
 
-// In how many crops each place of an axis lies.
+// The number of crops that cover each place of an axis.
 Tensor coverage(const std::vector<int64_t>& starts, int64_t length, int64_t crop, const Tensor& like) {
   std::vector<double> count(static_cast<size_t>(length), 0.0);
   for (const int64_t start : starts)
@@ -130,7 +130,7 @@ SegmentationCounts::Scores SegmentationCounts::scores() const {
       all += count(k, other);
     }
     right += count(k, k);
-    scores.iou.push_back(count(k, k) / either);  // 0 / 0 is NaN: no pixel
+    scores.iou.push_back(count(k, k) / either);  // NaN (0 / 0) for a class without a pixel
     if (either == 0) continue;
     sum += scores.iou.back();
     ++present;

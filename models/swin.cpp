@@ -15,8 +15,8 @@ namespace tessera {
 
 namespace {
 
-// The token (raster index of the unmoved map) at every place of the windows, one window after another, of the
-// map moved up and left by `shift`.
+// The token (its raster index in the map) at every place of the windows, one window after another, once the
+// map has been rolled up and left by `shift`.
 std::vector<int64_t> window_order(Grid grid, int64_t window, int64_t shift) {
   std::vector<int64_t> order;
   for (int64_t top = 0; top < grid.height; top += window)
@@ -33,11 +33,11 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
   return back;
 }
 
-// -100 for a pair of a moved window of which one token came round the border, else 0. Not -inf: a token alone
-// on its side must have something to attend to under LSA's diagonal mask.
+// The mask of shifted windows: -100 for a pair of tokens of which rolling carried one around the border, else
+// 0. It is not -inf, because LSA's diagonal mask would leave a token alone on its side nothing to attend to.
 Tensor border_mask(Grid grid, int64_t window, int64_t shift, const Scope& scope) {
   const std::vector<int64_t> order = window_order(grid, window, shift);
-  const auto side = [&](int64_t token) {  // rows and columns below `shift` have come round
+  const auto side = [&](int64_t token) {  // rows and columns below `shift` were carried around
     return 2 * (token / grid.width < shift) + (token % grid.width < shift);
   };
   const int64_t tokens = window * window, windows = static_cast<int64_t>(order.size()) / tokens;
@@ -59,12 +59,12 @@ Tensor index(const std::vector<int64_t>& order) {
 }  // namespace
 
 Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention,
-                               Grid its_grid, int64_t wanted_window, bool moved, int64_t hidden,
+                               Grid its_grid, int64_t wanted_window, bool shifted, int64_t hidden,
                                double drop_rate, double eps)
     : grid(its_grid), drop_path(drop_rate), path(scope.path()) {
   const int64_t window = std::min({wanted_window, grid.height, grid.width});
   const bool room = std::min(grid.height, grid.width) > wanted_window;
-  const int64_t shift = moved && room ? window / 2 : 0;
+  const int64_t shift = shifted && room ? window / 2 : 0;
   check(grid.height % window == 0 && grid.width % window == 0, "swin: a map of ", grid.height, " x ",
         grid.width, " tokens is no whole number of windows of ", window);
   norm1 = LayerNorm(scope / "norm1", dim, eps);
@@ -98,7 +98,7 @@ Swin::PatchMerging::PatchMerging(const Scope& scope, int64_t dim, Grid its_grid,
 Tensor Swin::PatchMerging::operator()(const Tensor& x) const {
   const int64_t images = x.dim(0), dim = x.dim(2);
   const Tensor map = x.reshape({images, grid.height / 2, 2, grid.width / 2, 2, dim});
-  const Tensor joined = permute(map, {0, 1, 3, 4, 2, 5});  // column parity, then row parity
+  const Tensor joined = permute(map, {0, 1, 3, 4, 2, 5});  // by the parity of the column, then of the row
   return reduction(norm(joined.reshape({images, -1, 4 * dim})));
 }
 
@@ -145,10 +145,11 @@ Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
   return head(mean(norm(x), {1}));  // [B, K]
 }
 
+namespace {
+
+// The sizes are those of the SPT and LSA paper's code.
 Json swin_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  const auto modifiers = modifiers_of(name, "swin", true);
-  if (!modifiers) return {};
-  const auto [shifted, locality, shifted_pool] = *modifiers;
+  const auto [shifted, locality, shifted_pool] = modifiers_of(name);
   Json tokenizer = shifted ? shifted_options() : Json{{"kind", "patch"}, {"post_norm", true}};
   tokenizer["patch_size"] = image_size / 16;
   Json config = preset_frame("swin", image_size, num_classes);
@@ -169,6 +170,17 @@ Json swin_preset(const std::string& name, int64_t image_size, int64_t num_classe
                    {"scale", locality ? "learned" : "fixed"},
                    {"mask_diagonal", locality}}}});
   return config;
+}
+
+}  // namespace
+
+Architecture swin_architecture() {
+  return {"swin",
+          Task::classify,
+          make_network<Swin>,
+          {"swin", "s-swin", "l-swin", "sl-swin", "sl-swin-spool"},
+          swin_preset,
+          16};
 }
 
 }  // namespace tessera

@@ -3,15 +3,19 @@
 #include <optional>
 #include <vector>
 
-#include "models/model.h"
+#include "models/architectures.h"
 #include "models/parts/block.h"
 #include "models/parts/shifted_pool.h"
 
 namespace tessera {
 
-// The shifted-window transformer (Liu et al., 2021): attention inside windows of w x w tokens, moved by w / 2
-// in every second block, patches merged between the stages. No class token: the logits come from the mean of
-// the normed tokens.
+// The shifted-window transformer (Liu et al., 2021): attention inside windows of w x w tokens, which every
+// second block shifts by w / 2; patch merging between the stages. There is no class token.
+//
+//   x = T(image) + pos
+//   x = merge(x)                                                before every stage but the first
+//   x = x + window attention(LN(x));  x = x + MLP(LN(x))        depth_i times
+//   logits = head(mean over tokens of LN(x))
 struct Swin {
   Swin(const Json& config, const Scope& scope);
 
@@ -19,7 +23,7 @@ struct Swin {
 
   struct WindowBlock {
     WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t window,
-                bool moved, int64_t hidden, double drop_path, double eps);
+                bool shifted, int64_t hidden, double drop_path, double eps);
     Tensor operator()(const Tensor& x, Pass& pass) const;  // [B, h w, D] -> [B, h w, D]
 
     LayerNorm norm1;
@@ -28,8 +32,8 @@ struct Swin {
     Mlp mlp;
     Grid grid;
     double drop_path = 0;
-    Tensor to_windows, from_windows;  // the order of the tokens window by window, and back
-    Tensor mask;                      // [windows, w w, w w], where the windows are moved
+    Tensor to_windows, from_windows;  // [N] i64: raster order to window order, and back
+    Tensor mask;                      // [windows, w w, w w], if the windows are shifted
     int64_t window_tokens = 0;
     std::string path;
   };
@@ -44,7 +48,7 @@ struct Swin {
     Grid grid;
   };
 
-  // The pooling that leads to it (none for the first), then its blocks.
+  // The merging or pooling before the stage (none before the first), then its blocks.
   struct Layer {
     std::optional<PatchMerging> merging;
     std::optional<ShiftedPool> shifted_pool;
@@ -58,7 +62,6 @@ struct Swin {
   Linear head;
 };
 
-// swin, s-swin (SPT), l-swin (LSA), sl-swin, sl-swin-spool (S_pool too); an empty Json for another name.
-Json swin_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture swin_architecture();
 
 }  // namespace tessera

@@ -13,7 +13,8 @@ namespace tessera {
 
 namespace {
 
-// Row t, column c: sin(t / 10000^(2 floor(c / 2) / dim)), cos for odd c. [1, tokens, dim]
+// The fixed position table: sin(t / 10000^(2 floor(c / 2) / dim)) in row t and even column c, and the cosine
+// in odd columns. [1, tokens, dim]
 Init sines() {
   return [](const Tensor& table, Random&) {
     const int64_t tokens = table.dim(1), dim = table.dim(2);
@@ -25,7 +26,7 @@ Init sines() {
         const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
         values.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
-    // Through f32, in which checkpoints hold it.
+    // Rounded to f32 first, because checkpoints hold the table in f32.
     table.copy_from(Tensor::from(values, table.shape()).to(table.dtype()).to(table.device()));
   };
 }
@@ -130,10 +131,12 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
   return head(norm(class_token_of(x)));  // [B, K]
 }
 
+namespace {
+
+// The sizes are those of the SPT and LSA paper's code.
 Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  const auto modifiers = modifiers_of(name, "t2t");
-  if (!modifiers) return {};
-  const bool shifted = modifiers->shifted, locality = modifiers->locality;
+  const Modifiers modifiers = modifiers_of(name);
+  const bool shifted = modifiers.shifted, locality = modifiers.locality;
   Json tokenizer{{"kind", "soft_split"}, {"splits", image_size == 64 ? 3 : 2}, {"token_dim", 64}};
   if (shifted) tokenizer.update({{"directions", "diagonal"}, {"ratio", 0.5}});
   Json config = preset_frame("t2t", image_size, num_classes);
@@ -150,6 +153,12 @@ Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes
                    {"scale", locality ? "learned" : "fixed"},
                    {"mask_diagonal", locality}}}});
   return config;
+}
+
+}  // namespace
+
+Architecture t2t_architecture() {
+  return {"t2t", Task::classify, make_network<T2T>, {"t2t", "s-t2t", "l-t2t", "sl-t2t"}, t2t_preset};
 }
 
 }  // namespace tessera

@@ -3,31 +3,31 @@
 #include <optional>
 #include <vector>
 
-#include "models/model.h"
+#include "models/architectures.h"
 #include "models/parts/block.h"
 #include "models/parts/tokenizer.h"
 
 namespace tessera {
 
-// T2T-ViT (Yuan et al., 2021) as the SPT and LSA paper trains it. The image becomes tokens in `splits` steps:
-// a soft split S cuts 3 x 3 windows, 2 pixels apart, and all but the last are followed by a small
-// transformer, whose tokens form an image again:
+// T2T-ViT (Yuan et al., 2021) as the SPT and LSA paper trains it. The image becomes tokens in `splits` steps.
+// A soft split S cuts overlapping 3 x 3 windows, 2 pixels apart; every split but the last is followed by a
+// small transformer A, whose tokens form an image again:
 //
-//   m = image, or with SPT the image beside its shifted copies
+//   m = image, with SPT joined by its shifted copies
 //   m = map(A(S(m)))                                  splits - 1 times
 //   x = [cls; project(S(m))] + pos                    pos: a fixed table of sines
 //   x = x + (n + Attention(n)),  n = LN(x);  x = x + MLP(LN(x))    depth times
 //   logits = head(LN(x_cls))
 //
-// Mind the n: in the paper's code a block adds its normalised input too, and drop path drops n + Attention(n)
-// as one.
+// A block adds its normalised input n as well, as in the authors' code, and drop path drops n + Attention(n)
+// together.
 struct T2T {
   T2T(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
 
-  // One head of width `dim` on tokens of another width, v in place of the residual; the scale is
-  // 1/sqrt(width):
+  // Attention of one head of width `dim` on tokens of another `width`, with v in place of the residual input
+  // and the scale 1/sqrt(width):
   //   u = v + proj(softmax(scale q k^T) v), q, k, v from LN(z);  y = u + MLP(LN(u))
   struct TokenTransformer {
     TokenTransformer(const Scope& scope, int64_t width, int64_t dim, const AttentionOptions& options,
@@ -36,7 +36,7 @@ struct T2T {
 
     LayerNorm norm1;
     Linear qkv, proj;
-    Tensor scale;  // [1], learned
+    Tensor scale;  // [1], LSA's learned scale; undefined without it
     int64_t width = 0;
     bool mask_diagonal = false;
     LayerNorm norm2;
@@ -44,7 +44,7 @@ struct T2T {
     std::string path;
   };
 
-  std::optional<Directions> directions;  // SPT
+  std::optional<Directions> directions;  // of SPT's shifts; none: the image alone
   int64_t shift = 0;
   std::vector<TokenTransformer> attentions;
   std::vector<Grid> grids;  // after each split
@@ -56,7 +56,6 @@ struct T2T {
   Linear head;
 };
 
-// t2t, s-t2t (SPT), l-t2t (LSA), sl-t2t; an empty Json for another name.
-Json t2t_preset(const std::string& name, int64_t image_size, int64_t num_classes);
+Architecture t2t_architecture();
 
 }  // namespace tessera

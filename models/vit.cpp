@@ -37,12 +37,13 @@ Tensor ViT::operator()(const Tensor& image, Pass& pass) const {
   return head(norm(class_token_of(x)));  // [B, K]
 }
 
+namespace {
+
+// The sizes are the SPT and LSA paper's: t-vit has LSA's learned scale alone, m-vit its diagonal mask alone.
 Json vit_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  const bool scale_alone = name == "t-vit", mask_alone = name == "m-vit";
-  const auto modifiers = scale_alone || mask_alone ? Modifiers{} : modifiers_of(name, "vit");
-  if (!modifiers) return {};
-  const bool learned = modifiers->locality || scale_alone, masked = modifiers->locality || mask_alone;
-  Json tokenizer = modifiers->shifted ? shifted_options() : Json{{"kind", "patch"}};
+  const Modifiers modifiers = modifiers_of(name);
+  const bool learned = modifiers.locality || name == "t-vit", masked = modifiers.locality || name == "m-vit";
+  Json tokenizer = modifiers.shifted ? shifted_options() : Json{{"kind", "patch"}};
   tokenizer["patch_size"] = image_size / 8;
   Json config = preset_frame("vit", image_size, num_classes);
   config.update({{"dim", 192},
@@ -58,6 +59,17 @@ Json vit_preset(const std::string& name, int64_t image_size, int64_t num_classes
                    {"scale", learned ? "learned" : "fixed"},
                    {"mask_diagonal", masked}}}});
   return config;
+}
+
+}  // namespace
+
+Architecture vit_architecture() {
+  return {"vit",
+          Task::classify,
+          make_network<ViT>,
+          {"vit", "t-vit", "m-vit", "l-vit", "s-vit", "sl-vit"},
+          vit_preset,
+          8};
 }
 
 }  // namespace tessera

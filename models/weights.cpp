@@ -53,14 +53,14 @@ void adapt_swin(NamedTensors& tensors) {
   for (auto& [name, value] : tensors) name = of_next_stage(name);
 }
 
-// [1, D, h, w] -> [1, 1 + h w, D], the class token's row 0.
+// A position map as rows, after a row of zeros for the class token. [1, D, h, w] -> [1, 1 + h w, D]
 Tensor with_class_row(const Tensor& map) {
   const int64_t dim = map.dim(1), patches = map.dim(2) * map.dim(3);
   const Tensor rows = permute(map.reshape({1, dim, patches}), {0, 2, 1});
   return concat({Tensor::zeros({1, 1, dim}, rows.dtype()), rows}, 1);
 }
 
-// [D, D, 1, 1]: what comes out is what goes in.
+// The weight of a 1 x 1 convolution that changes nothing. [D, D, 1, 1]
 Tensor identity(const Shape& shape) {
   const Tensor weight = Tensor::zeros(shape);
   for (int64_t i = 0; i < shape[0]; ++i) weight.data<float>()[i * shape[1] + i] = 1;
@@ -87,8 +87,7 @@ void refuse_timms_cait(const NamedTensors& tensors, const std::string& where) {
         "heads, and the class token attends to itself too; its weights cannot stand for this CaiT's");
 }
 
-// How a position embedding of so many tokens is laid out: a square grid, perhaps with a class token before
-// it.
+// The layout of a position embedding: a square grid after `prefix` class tokens, 0 or 1.
 struct Layout {
   int64_t prefix;
   Grid grid;
@@ -114,7 +113,8 @@ void resize_positions(NamedTensors& tensors, const Model& model) {
     if (!p.name.ends_with("pos_embed")) continue;
     for (auto& [name, value] : tensors) {
       if (name != p.name || value.shape() == p.value.shape()) continue;
-      value = p.trainable ? resized(value, p.value) : p.value.clone();  // T2T's is a table of sines
+      value = p.trainable ? resized(value, p.value)
+                          : p.value.clone();  // a buffer, T2T's table of sines, is recomputed
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/architectures.h"
 #include "models/presets.h"
 
 namespace tessera {
@@ -13,7 +14,8 @@ Task task_of(const Json& model) {
   const Json config =
       model.contains("preset") ? preset(model.at("preset").get<std::string>(), 64, 10) : model;
   const Json arch = config.value("arch", Json());
-  return arch == Json("dit") ? Task::diffuse : arch == Json("segment") ? Task::segment : Task::classify;
+  const Architecture* row = arch.is_string() ? find_architecture(arch.get<std::string>()) : nullptr;
+  return row ? row->task : Task::classify;
 }
 
 std::string score_name(Task task) {

@@ -4,12 +4,12 @@
 
 namespace tessera {
 
-// The class token in front of each image's tokens. cls [1, 1, D], x [B, N, D] -> [B, 1 + N, D]
+// Puts the class token in front of each image's tokens. cls [1, 1, D], x [B, N, D] -> [B, 1 + N, D]
 inline Tensor with_class_token(const Tensor& cls, const Tensor& x) {
   return concat({broadcast_to(cls, {x.dim(0), 1, x.dim(2)}), x}, 1);
 }
 
-// And out again: [B, 1 + N, D] -> [B, D].
+// Takes the class token of each image. [B, 1 + N, D] -> [B, D]
 inline Tensor class_token_of(const Tensor& x) { return slice(x, 1, 0, 1).reshape({x.dim(0), x.dim(2)}); }
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-// f(e_n) for each head of RMT's rates gamma_n = 1 - 2^-e_n.
+// f(e_n) for each head n, where e_n = initial + range n / heads and RMT's rate is gamma_n = 1 - 2^-e_n.
 template <class F> std::vector<double> of_rates(int64_t heads, double initial, double range, F f) {
   std::vector<double> values;
   for (int64_t n = 0; n < heads; ++n) {

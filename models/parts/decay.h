@@ -6,14 +6,14 @@
 
 namespace tessera {
 
-// Spatial decay, a bias that is never positive, added to the scores (papers/sdt-rmt-dit-facts.md). With the
-// Manhattan distance d(i, j) of two tokens on the grid,
+// Spatial decay (RMT, Fan et al., 2024; SDT, Mao et al., 2025): a bias added to the scores that is never
+// positive. With the Manhattan distance d(i, j) of two tokens on the grid,
 //
 //   fixed (RMT)     log(gamma_n) d(i, j),  gamma_n = 1 - 2^-(initial + range n / heads) for head n
 //   distance        -alpha d(i, j)
 //   content (SDT)   -|alpha d(i, j) (G_i + G_j) / 2|,  G = log sigmoid(x Wg^T + b)
 //
-// and for content without the distance, d = 1. Tokens before the grid neither decay nor are decayed.
+// and d = 1 for a content decay without the distance. Pairs with a token before the grid have no decay.
 struct DecayOptions {
   enum class Kind { none, fixed, distance, content };
 
@@ -21,7 +21,7 @@ struct DecayOptions {
   double initial = 2, range = 4;  // fixed
   double alpha = 1;               // distance, content
   bool use_distance = true;       // content
-  bool rmt_start = false;  // content: the gates start at RMT's rates, as `initial` and `range` have them
+  bool rmt_start = false;         // content: the gates start at RMT's rates of `initial` and `range`
 };
 
 // The config's "attention.decay" object.
@@ -29,19 +29,19 @@ DecayOptions read_decay(Fields fields);
 
 struct Decay {
   Decay() = default;
-  // A content decay makes `weight` [heads, dim] and `bias` [heads] in `scope`, which the names call `gate`.
-  // They start at N(0, 0.02^2) and 0; or, to start as the fixed decay (alpha 1), at 0 and the bias for which
-  // sigmoid(bias_n) = gamma_n.
+  // A content decay creates the gate's `weight` [heads, dim] and `bias` [heads] in `scope`. They start at
+  // N(0, 0.02^2) and 0; with rmt_start at 0 and the bias with sigmoid(bias_n) = gamma_n, which is the fixed
+  // decay (alpha 1).
   Decay(const Scope& scope, const DecayOptions& options, int64_t dim, int64_t heads);
 
-  // Fills in the decay's part of `terms` for the tokens x [B, N, D], the input of the layer's q, k and v.
+  // Sets the decay's fields of `terms` for the tokens x [B, N, D], the input of the layer's q, k and v.
   void apply(const Tensor& x, ScoreTerms& terms) const;
 
-  // The bias itself: [H, N, N], or [B, H, N, N] for content.
+  // The bias as a matrix, [H, N, N], or [B, H, N, N] for content. Fails if no decay is configured.
   Tensor matrix(const Tensor& x, Grid grid, int64_t prefix) const;
 
   DecayOptions options;
-  Tensor slopes;  // [heads]: what one step of distance takes off a head's score; not for content
+  Tensor slopes;  // [heads]: the decay per unit of distance; undefined for content
   Linear gate;    // content
 
  private:

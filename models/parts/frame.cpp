@@ -39,13 +39,11 @@ StagedFrame read_staged_frame(Fields& fields, const char* arch, const char* defa
   return frame;
 }
 
-std::optional<Modifiers> modifiers_of(const std::string& name, const std::string& base, bool pools) {
-  if (name == base) return Modifiers{};
-  if (name == "s-" + base) return Modifiers{.shifted = true};
-  if (name == "l-" + base) return Modifiers{.locality = true};
-  if (name == "sl-" + base) return Modifiers{.shifted = true, .locality = true};
-  if (pools && name == "sl-" + base + "-spool") return Modifiers{true, true, true};
-  return std::nullopt;
+Modifiers modifiers_of(const std::string& name) {
+  const bool both = name.starts_with("sl-");
+  return {.shifted = both || name.starts_with("s-"),
+          .locality = both || name.starts_with("l-"),
+          .shifted_pool = name.ends_with("-spool")};
 }
 
 Json preset_frame(const char* arch, int64_t image_size, int64_t num_classes) {

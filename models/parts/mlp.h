@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-// fc2(gelu(fc1(x))), gelu in its exact form unless another activation is given.
+// fc2(gelu(fc1(x))), with the exact gelu unless another activation is given.
 struct Mlp {
   Mlp() = default;
   Mlp(const Scope& scope, int64_t dim, int64_t hidden, Activation its_activation = Activation::gelu)

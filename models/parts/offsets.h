@@ -4,19 +4,20 @@
 
 namespace tessera {
 
-// For every pair (query i, key j) of `prefix` tokens and then a grid, the row of a table over the
-// (2h-1)(2w-1) offsets: (dy + h-1)(2w-1) + dx + w-1. Pairs with a prefix token point one past the table's
-// end. i64 [N * N]. `sign` 1 takes key minus query (the prior), -1 query minus key (the relative bias).
+// The row of a table over a grid's (2h-1)(2w-1) offsets for every pair (query i, key j) of tokens: (dy +
+// h-1)(2w-1) + dx + w-1. A pair with one of the `prefix` tokens before the grid gets the row one past the
+// end. `sign` 1 takes key minus query (the prior), -1 query minus key (the relative bias). i64 [N * N]
 Tensor offset_index(Grid grid, int64_t prefix, int sign);
 
-// The offsets themselves, row k being (dx, dy). [(2h-1)(2w-1), 2]
+// The offsets (dx, dy) in the order of the table's rows. [(2h-1)(2w-1), 2]
 Tensor offsets(Grid grid, DType dtype, Device device);
 
-// The rows of a table over a grid's offsets that a part of it has, one of its rows or columns, say: [(2h-1)
-// (2w-1), H] -> [(2h'-1)(2w'-1), H].
+// The rows of a table over a grid's offsets that occur within a part of the grid, such as one of its lines.
+// [(2h-1)(2w-1), H] -> [(2h'-1)(2w'-1), H]
 Tensor offsets_within(const Tensor& table, Grid grid, Grid part);
 
-// table [T, H], one row an offset -> [H, N, N] by the index; `fill` stands for pairs with a prefix token.
+// Gathers a table [T, H] of one row per offset into a matrix of pairs by offset_index; pairs with a prefix
+// token get `fill`. [H, N, N]
 Tensor spread(const Tensor& table, const Tensor& index, int64_t tokens, double fill);
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ SpatialPrior::SpatialPrior(const Scope& scope, int64_t its_heads, int64_t its_hi
   const Scope fc1 = scope / "fc1", fc2 = scope / "fc2";
   fc1_weight = fc1.parameter("weight", {heads * hidden, 2}, truncated_normal(0.02));
   fc1_bias = fc1.parameter("bias", {heads * hidden}, constant(0));
-  // Omega starts at 1: the layer is plain self-attention until fc2 has moved.
+  // Omega starts at 1, so the layer starts as plain self-attention.
   fc2_weight = fc2.parameter("weight", {heads, hidden}, constant(0));
   fc2_bias = fc2.parameter("bias", {heads}, constant(1));
 }

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// SP-SA's spatial prior (SP-ViT, papers/sp-vit-facts.md): a small network for each head maps the offset of
-// the key from the query, in grid steps, to the factor Omega of their score,
+// SP-SA's spatial prior (SP-ViT, Zhou et al., 2022): a small network per head maps the offset (dx, dy) from
+// query to key, in grid steps, to the factor Omega of their score,
 //
 //   Omega[p, i, j] = b2[p] + sum_m W2[p, m] relu(W1[p m, 0] dx + W1[p m, 1] dy + b1[p m])
 //
@@ -17,7 +17,7 @@ struct SpatialPrior {
   SpatialPrior(const Scope& scope, int64_t heads, int64_t hidden, Grid grid, int64_t prefix);
 
   Tensor operator()() const { return (*this)(grid); }  // [heads, N, N]
-  // The same for a part of the grid, one of its rows or columns, say: the factors of the pairs there.
+  // The factors of the pairs within a part of the grid, such as one of its lines. [heads, N', N']
   Tensor operator()(Grid part) const;
 
   Tensor fc1_weight, fc1_bias;  // [heads * hidden, 2], [heads * hidden]
@@ -27,7 +27,7 @@ struct SpatialPrior {
   std::string path;
 };
 
-// How the config's "prior" shares the network.
+// Which scores share one network: those of a head, of a layer, or of the whole model.
 enum class Sharing { none, head, layer, model };
 
 struct PriorOptions {

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// S_pool: shifted patch tokenization of the map of visual tokens, 2 x 2 of them to one, in place of a staged
-// model's own pooling. A class token, where there is one, goes through a linear layer of its own.
+// S_pool (the SPT and LSA paper): shifted patch tokenization of the token map, which turns 2 x 2 tokens into
+// one, in place of a staged model's own pooling. A class token takes a linear layer of its own.
 struct ShiftedPool {
   struct Options {
     Directions directions = Directions::diagonal;
@@ -25,8 +25,8 @@ struct ShiftedPool {
   Grid grid;
 };
 
-// The config's "pool" object: S_pool's options, or none for the architecture's own pooling, of kind
-// `own_kind`.
+// Reads the config's "pool" object: S_pool's options, or none for the architecture's own pooling, whose kind
+// is `own_kind`.
 std::optional<ShiftedPool::Options> read_pool(Fields& fields, const char* own_kind);
 
 }  // namespace tessera

@@ -21,17 +21,13 @@ Json staged_attention_options(const Json& attention, size_t i, size_t stages) {
 
 std::vector<AttentionOptions> read_staged_attention(Fields& fields, const std::vector<int64_t>& dims) {
   const Json* attention = fields.find("attention");
-  if (!attention || !attention->is_object()) fields.object("attention");  // fails with its own words
+  if (!attention || !attention->is_object()) fields.object("attention");  // fails with its own message
   std::vector<AttentionOptions> stages;
   for (size_t i = 0; i < dims.size(); ++i) {
     const Json own = staged_attention_options(*attention, i, dims.size());
     stages.push_back(read_attention(Fields(own, fields.where(), "attention"), dims[i]));
   }
   return stages;
-}
-
-std::vector<double> rates_of(const std::vector<double>& rates, int64_t first, int64_t count) {
-  return {rates.begin() + first, rates.begin() + first + count};
 }
 
 }  // namespace tessera

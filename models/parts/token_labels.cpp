@@ -13,7 +13,7 @@ namespace tessera {
 
 namespace {
 
-// [B] classes -> [B, K], as `logits` [B, K] in type and device.
+// Classes [B] as one-hot rows [B, K], in the type and on the device of `logits` [B, K].
 Tensor one_hot(const Tensor& labels, const Tensor& logits) {
   const int64_t images = logits.dim(0), classes = logits.dim(1);
   check(labels.dtype() == DType::i64 && labels.shape() == Shape{images}, "token labels: logits ",
@@ -31,14 +31,14 @@ Tensor one_hot(const Tensor& labels, const Tensor& logits) {
 
 Tensor mixed(const Tensor& a, const Tensor& b, double lam) { return add(scale(a, lam), scale(b, 1 - lam)); }
 
-// A teacher's map: its logits and their classes. [T, h, w]
+// A teacher's map: logits and their classes. [T, h, w]
 struct ScoreMap {
   std::vector<double> scores;
   std::vector<int64_t> classes;
   int64_t h, w;
 };
 
-// A map is read in each cell of a grid over a view; one reader is used for many cells in turn.
+// Reads a map in the cells of a grid over a view. One reader serves many cells and reuses its buffers.
 class CellReader {
  public:
   CellReader(const ScoreMap& map, const View& view, Grid grid, int64_t classes)
@@ -50,7 +50,7 @@ class CellReader {
     rows_ = count(length(view_.b, view_.e), grid.height);
   }
 
-  // The softmax over the classes of the cell's mean scores, into to[0 .. K).
+  // Writes the softmax over the classes of the cell's mean scores to to[0 .. K).
   template <class T> void softmax_at(int64_t row, int64_t column, double smoothing, T* to) {
     std::fill(sums_.begin(), sums_.end(), 0.0);
     seen_.clear();

@@ -10,14 +10,15 @@
 
 namespace tessera {
 
-// From an image to tokens (reference/tokenizers.py):
+// Turns an image into tokens:
 //
-//   patch          x -> E P(x), then a layer norm if post_norm (Swin)
-//   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image moved by floor(patch_size * ratio) pixels
+//   patch          x -> E P(x), then a layer norm with post_norm (Swin)
+//   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image shifted by floor(patch_size * ratio)
+//   pixels
 //
 // P cuts the image into P x P patches, row by row, each flattened as (c, p1, p2). E is a convolution's weight
-// [D, C, P, P], used as a linear map. A stride other than P lets the patches of kind patch overlap, as in the
-// PiT paper.
+// [D, C, P, P], used as a linear map. A stride below P makes the patches of kind patch overlap, as in the PiT
+// paper.
 struct Tokenizer {
   struct Options {
     bool shifted = false;
@@ -28,7 +29,7 @@ struct Tokenizer {
   };
 
   Tokenizer() = default;
-  // The map starts by the scope's rule, or by `init` where one is given.
+  // The weight is initialised by `init`, or by the scope's rule if that is null.
   Tokenizer(const Scope& scope, const Options& options, int64_t in_channels, int64_t dim, double eps,
             const Init& init = nullptr);
 
@@ -44,16 +45,16 @@ struct Tokenizer {
   Tensor overlapping(const Tensor& image) const;  // [B, N, D]
 };
 
-// The config's "tokenizer" object, for architectures that take kinds patch and shifted.
+// Reads the config's "tokenizer" object of an architecture that takes kinds patch and shifted.
 Tokenizer::Options read_tokenizer(Fields fields);
-// "directions": cardinal, diagonal (where it is left out) or all.
+// Reads "directions": cardinal, diagonal (the default) or all.
 Directions read_directions(Fields& fields);
 
-// How many shifted copies there are.
+// The number of shifted copies of the image: 4, or 8 for all.
 int64_t copies(Directions directions);
 
-// The grid of an image's patches. Fails if they lie side by side and are no whole number, and if the image is
-// smaller than one.
+// The grid of an image's patches. Fails if the image is smaller than a patch, or if patches that lie side by
+// side do not fill it exactly.
 Grid patch_grid(int64_t image_size, const Tokenizer::Options& options);
 
 }  // namespace tessera
