@@ -49,9 +49,7 @@ Json compare(const std::string& file, const Options& options, double tolerance) 
 }
 
 ExitCode run_parity(const Options& options) {
-  const double tolerance = options.tolerance > 0         ? options.tolerance
-                           : options.dtype == DType::f32 ? 1e-4
-                                                         : 1e-6;
+  const double tolerance = options.tolerance > 0 ? options.tolerance : parity_tolerance(options.dtype);
   Json rows = Json::array();
   ExitCode code = ExitCode::done;
   for (const std::string& file : options.files) {

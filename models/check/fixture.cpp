@@ -41,27 +41,28 @@ void collect_gradients(const Parameters& parameters, Tensors& computed) {
   }
 }
 
-// How a fixture is computed.
-struct By {
+// The type and device in which a fixture is computed.
+struct Precision {
   DType dtype;
   Device device;
 };
 
-// The file's inputs: what is neither a parameter nor computed from them. Floating ones in the type asked for.
-Tensors inputs_of(const Tensors& stored, By by) {
+// The file's inputs, which are neither parameters nor computed from them; floating-point ones are converted.
+Tensors inputs_of(const Tensors& stored, Precision at) {
   Tensors inputs;
   for (const auto& [name, tensor] : stored)
     if (!name.starts_with(parameter_prefix) && !name.starts_with("grad") && !name.starts_with(after_prefix))
-      inputs[name] = (is_float(tensor.dtype()) ? tensor.to(by.dtype) : tensor).to(by.device);
+      inputs[name] = (is_float(tensor.dtype()) ? tensor.to(at.dtype) : tensor).to(at.device);
   return inputs;
 }
 
-// A model's outputs and the gradients of its parameters and its input; in training, the buffers of after the
-// step.
-Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, By by, bool training) {
-  const Model model = build(config, {.dtype = by.dtype, .device = by.device});
+// Computes a model's outputs and the gradients of its parameters and input; in training also the buffers
+// after the step.
+Tensors run_model(const Json& config, const Tensors& stored, const std::string& path, Precision at,
+                  bool training) {
+  const Model model = build(config, {.dtype = at.dtype, .device = at.device});
   model.parameters.load(parameters_of(stored), path);
-  Tensors inputs = inputs_of(stored, by);
+  Tensors inputs = inputs_of(stored, at);
   const Tensor input = needed(inputs, "input", path).clone().require_grad();
   inputs["input"] = input;
   Tape tape;
@@ -76,17 +77,18 @@ Tensors run_model(const Json& config, const Tensors& stored, const std::string& 
   return computed;
 }
 
-// A part's outputs, and its gradients where one output is weighed by the file's `grad_output`.
-Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, By by) {
-  const Part part = build_part(config, by.dtype, by.device);
+// Computes a part's outputs, and, if one output is weighted by the file's `grad_output`, its gradients.
+Tensors run_part(const Json& config, const Tensors& stored, const std::string& path, Precision at) {
+  const Part part = build_part(config, at.dtype, at.device);
   part.parameters.load(parameters_of(stored), path);
-  Tensors inputs = inputs_of(stored, by);
+  Tensors inputs = inputs_of(stored, at);
   Tensor input;
   if (inputs.contains("input")) input = inputs["input"] = inputs["input"].clone().require_grad();
   Tape tape;
   Tensors computed = part.outputs(inputs);
-  if (part.weighed.empty()) return computed;
-  tape.backward(computed.at(part.weighed), needed(stored, "grad_output", path).to(by.dtype).to(by.device));
+  if (part.weighted_output.empty()) return computed;
+  tape.backward(computed.at(part.weighted_output),
+                needed(stored, "grad_output", path).to(at.dtype).to(at.device));
   if (input.defined()) computed["grad_input"] = input.grad();
   collect_gradients(part.parameters, computed);
   return computed;
@@ -126,14 +128,15 @@ Parity compare(const Tensors& computed, const Tensors& stored, DType dtype, cons
     const std::vector<double> reference = b.values();
     const double difference = largest_difference(a.values(), reference);
     if (difference == 0 || (name.starts_with("grad") && difference <= floor)) continue;
-    const double error = std::isinf(difference) ? difference  // a NaN in the file would make it one
+    const double error = std::isinf(difference) ? difference  // dividing by a NaN of the file would hide it
                                                 : difference / std::max(largest(reference), 1e-30);
     if (!(error <= parity.error)) parity = {error, name, parity.compared};
   }
   return parity;
 }
 
-// What the file holds beyond inputs must have been computed: a forgotten gradient must not pass.
+// Fails if the file holds a tensor that is neither an input nor computed, so that a forgotten gradient cannot
+// pass.
 void check_complete(const Tensors& computed, const Tensors& stored, const std::string& path) {
   static const std::set<std::string> inputs{"input",     "target", "grad_output", "aux_target",
                                             "box",       "t",      "y",           "noise",
@@ -144,6 +147,8 @@ void check_complete(const Tensors& computed, const Tensors& stored, const std::s
 }
 
 }  // namespace
+
+double parity_tolerance(DType dtype) { return dtype == DType::f64 ? 1e-6 : 1e-4; }
 
 Parity check_fixture(const std::string& path, DType dtype, Device device) {
   check(dtype == DType::f32 || dtype == DType::f64, "parity: runs in f32 or f64, not ", dtype);

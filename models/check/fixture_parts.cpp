@@ -25,12 +25,12 @@ void build_prior(Fields& fields, const Scope& scope, Part& part) {
   const auto heads = fields.get<int64_t>("heads", Range::at_least(1));
   const auto hidden = fields.get<int64_t>("hidden", Range::at_least(1));
   const SpatialPrior prior(scope, heads, hidden, grid, fields.get("has_cls", false) ? 1 : 0);
-  part.weighed = "omega";
+  part.weighted_output = "omega";
   part.outputs = [prior](const TensorMap&) -> TensorMap { return {{"omega", prior()}}; };
 }
 
-// One matrix for every row, [B, h, H, w, w], or every column, [B, w, H, h, h]; without the batch and line
-// axes where the decay is of the distance alone.
+// The decay within every row, [B, h, H, w, w], or every column, [B, w, H, h, h]. A decay of the distance
+// alone is the same everywhere and has neither the batch axis nor the lines'.
 Tensor lines(const Decay& decay, const Tensor& tokens, Grid grid, int64_t prefix, bool rows) {
   const auto [h, w] = grid;
   const int64_t count = rows ? h : w, length = rows ? w : h;
@@ -48,9 +48,9 @@ void build_decay(Fields& fields, const Scope& scope, Part& part) {
   const auto heads = fields.get<int64_t>("heads", Range::at_least(1));
   const auto prefix = fields.get<int64_t>("prefix", 0, Range::at_least(0));
   const std::string form = fields.choice("form", {"forward", "rows", "columns"}, "forward");
-  fields.get<int64_t>("batch", 2);  // of the file's own input
+  fields.get<int64_t>("batch", 2);  // describes the file's input
   const Decay decay(scope, read_decay(fields.object("decay")), dim, heads);
-  if (decay.options.kind == DecayOptions::Kind::content) part.weighed = "output";
+  if (decay.options.kind == DecayOptions::Kind::content) part.weighted_output = "output";
   part.outputs = [=](const TensorMap& inputs) -> TensorMap {
     const Tensor x = inputs.contains("input") ? inputs.at("input") : Tensor();
     if (form != "forward") return {{"output", lines(decay, x, grid, prefix, form == "rows")}};
@@ -60,11 +60,11 @@ void build_decay(Fields& fields, const Scope& scope, Part& part) {
 
 void build_rope(Fields& fields, Part& part) {
   const Grid grid = read_grid(fields);
-  fields.get<int64_t>("heads", Range::at_least(1));  // and of the file's own input
+  fields.get<int64_t>("heads", Range::at_least(1));  // describes the file's input
   fields.get<int64_t>("batch", 2);
   const auto head_dim = fields.get<int64_t>("head_dim", Range::at_least(1));
   const Tensor angles = raster_angles(grid.height * grid.width, head_dim);
-  part.weighed = "output";
+  part.weighted_output = "output";
   part.outputs = [=](const TensorMap& inputs) -> TensorMap {
     const Tensor& x = entry(inputs, "input");
     return {{"output", rotary(x, turns_of(angles, x.dtype(), x.device()))}};
@@ -74,8 +74,8 @@ void build_rope(Fields& fields, Part& part) {
 void build_resize(Fields& fields, Part& part) {
   const Grid from = read_grid(fields, "old"), to = read_grid(fields, "new");
   const int64_t prefix = fields.get("has_cls", false) ? 1 : 0;
-  fields.get<int64_t>("dim", Range::at_least(1));  // of the file's own input
-  part.weighed = "output";
+  fields.get<int64_t>("dim", Range::at_least(1));  // describes the file's input
+  part.weighted_output = "output";
   part.outputs = [=](const TensorMap& inputs) -> TensorMap {
     return {{"output", resize_pos_embed(entry(inputs, "input"), from, to, prefix)}};
   };

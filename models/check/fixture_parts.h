@@ -9,16 +9,16 @@
 
 namespace tessera {
 
-// A piece of a model that has reference values of its own (reference/fixture_parts.py).
+// A piece of a model that has a fixture of its own, such as the decay or the spatial prior.
 struct Part {
   Parameters parameters;
-  // Its outputs by name, from the file's inputs ("input" and what else it holds).
+  // Computes the outputs by name from the file's inputs by name.
   std::function<TensorMap(const TensorMap& inputs)> outputs;
-  // The output that the file's `grad_output` weighs; empty for a part that has no gradient.
-  std::string weighed;
+  // The output whose gradient is the file's `grad_output`; empty for a part without gradients.
+  std::string weighted_output;
 };
 
-// The part that `config` describes ("part" names it). Fails for an unknown one.
+// Builds the part that `config` describes; "part" names it. Fails for an unknown name.
 Part build_part(const Json& config, DType dtype, Device device = Device::cpu);
 
 }  // namespace tessera

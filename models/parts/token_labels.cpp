@@ -74,7 +74,7 @@ class CellReader {
     return std::hypot(along_width * static_cast<double>(map_.w), along_height * static_cast<double>(map_.h));
   }
 
-  // RoIAlign takes a region for one place of the map at least.
+  // RoIAlign widens a region that is smaller than one place of the map.
   static View at_least_one_place(const ScoreMap& map, View view) {
     const auto w = static_cast<double>(map.w), h = static_cast<double>(map.h);
     const double width = std::hypot(view.a * w, view.d * h), height = std::hypot(view.b * w, view.e * h);
@@ -83,13 +83,13 @@ class CellReader {
     return {view.a * across, view.b * down, view.c, view.d * across, view.e * down, view.f};
   }
 
-  // The fraction of the view at which sample i of `samples` in one of its cells lies.
+  // The place of sample i of `samples` in a cell, as a fraction of the view.
   static double middle(int64_t cell, int64_t i, int64_t samples, int64_t cells) {
     const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(samples);
     return (static_cast<double>(cell) + part) / static_cast<double>(cells);
   }
 
-  // Adds the scores at a point of the view, bilinear between the map's places, by the share of a sample.
+  // Adds the scores at a point of the view, interpolated bilinearly, with the weight of one sample.
   void sample(double x, double y) {
     const auto last = [](int64_t n) { return static_cast<double>(n - 1); };
     const double share = 1 / static_cast<double>(rows_ * columns_);
@@ -119,10 +119,10 @@ class CellReader {
   Grid grid_;
   int64_t rows_, columns_;    // samples in a cell
   std::vector<double> sums_;  // [K]
-  std::vector<size_t> seen_;  // classes that the cell has scores of
+  std::vector<size_t> seen_;  // classes with scores in the cell
 };
 
-// The image's target, [K], and the patches', [N, K].
+// Writes the image's target [K] and the patches' [N, K].
 template <class T>
 void write_targets(const ScoreMap& map, const View& view, Grid grid, int64_t classes, double smoothing,
                    T* image, T* patches) {

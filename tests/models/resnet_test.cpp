@@ -45,7 +45,7 @@ TEST_CASE("resnet: refusals") {
   CHECK(refusal(config).starts_with("resnet: width is 5; an even one"));
 }
 
-TEST_CASE("resnet: presets cost what SIZES.md says") {
+TEST_CASE("resnet: presets have the expected parameters and multiply-accumulates") {
   const Cost shallow = cost_of(preset("resnet56", 64, 200)), deep = cost_of(preset("resnet110", 64, 200));
   CHECK(std::round(static_cast<double>(shallow.parameters) / 1e3) == 865);
   CHECK(std::round(static_cast<double>(shallow.macs) / 1e4) == 50621);

@@ -38,26 +38,22 @@ TEST_CASE("gates that start at RMT's rates make RMT's decay, in both forms") {
   const Tensor gated = logits_of(small(gates)), fixed = logits_of(small(rates));
   CHECK(relative_error(gated, fixed) < 1e-12);
   CHECK(relative_error(logits_of(small({{"kind", "content"}})), fixed) > 1e-6);
-  gates["start"] = "zero";  // which has no rates to start from
+  gates["start"] = "zero";  // such gates have no rates to start from
   CHECK(refusal(small(gates)).find("attention.decay.initial") != std::string::npos);
 }
 
-TEST_CASE("the ablations are the kinds of decay") {
+TEST_CASE("the paper's ablations are other decays of the same network") {
   const Json config = preset("sdt-xt", 32, 10);
-  CHECK(sdt_ablation(config, "content") == config);
-  CHECK(sdt_ablation(config, "fixed")["attention"]["decay"]["kind"] == "fixed");
-  CHECK(sdt_ablation(config, "distance")["attention"]["decay"]["kind"] == "distance");
-  CHECK(sdt_ablation(config, "content-no-distance")["attention"]["decay"]["distance"] == false);
-  CHECK(sdt_ablation(config, "none")["attention"]["decay"].is_null());
-  for (const std::string& name : sdt_ablations()) {
-    CAPTURE(name);
-    const Json ablated = sdt_ablation(small({{"kind", "content"}}), name);
-    // "fixed" has RMT's ranges of four stages
-    CHECK((refusal(ablated) == "") == (name != "fixed"));
-    CHECK(cost_of(sdt_ablation(config, name)).parameters <= cost_of(config).parameters);
-  }
-  CHECK_THROWS_WITH_AS(sdt_ablation(config, "distanc"),
-                       "sdt: no ablation 'distanc'; did you mean 'distance'?", Error);
+  const int64_t gated = cost_of(config).parameters;
+  const auto parameters = [&](const Json& decay) {
+    Json ablated = config;
+    ablated["attention"]["decay"] = decay;
+    return cost_of(ablated).parameters;
+  };
+  CHECK(parameters({{"kind", "content"}, {"distance", false}}) == gated);  // the gate alone
+  for (const Json& decay :
+       {Json(), Json{{"kind", "distance"}}, Json{{"kind", "fixed"}, {"range", {4, 4, 6, 6}}}})
+    CHECK(parameters(decay) < gated);
 }
 
 TEST_CASE("SDT's loss falls on one batch") {
@@ -68,7 +64,7 @@ TEST_CASE("SDT's loss falls on one batch") {
   CHECK(values.back() < 0.2 * values.front());
 }
 
-TEST_CASE("SDT's presets cost what SIZES.md says") {
+TEST_CASE("SDT's presets have the expected parameters and multiply-accumulates") {
   check_cost("sdt-h-t", 224, 1000, 14369, 2651019264);
   check_cost("sdt-h-s", 224, 1000, 27040, 5103772672);
   check_cost("sdt-h-b", 224, 1000, 54309, 10950016768);

@@ -8,6 +8,7 @@
 #include "engine/core/error.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
+#include "tests/error_of.h"
 
 using namespace tessera;
 
@@ -26,11 +27,11 @@ TEST_CASE("slide: where crops start") {
   CHECK(crop_starts(11, 4, 3) == Starts{0, 3, 6, 7});
   CHECK(crop_starts(4, 4, 3) == Starts{0});
   CHECK(crop_starts(5, 4, 9) == Starts{0, 1});
-  CHECK_THROWS_AS(crop_starts(3, 4, 3), Error);
-  CHECK_THROWS_AS(crop_starts(4, 4, 0), Error);
+  CHECK(error_of([] { crop_starts(3, 4, 3); }).starts_with("slide: crops of 4 every 3 of 3 pixels;"));
+  CHECK(error_of([] { crop_starts(4, 4, 0); }).starts_with("slide: crops of 4 every 0 of 4 pixels;"));
 }
 
-TEST_CASE("slide: what the crops say of a pixel is averaged") {
+TEST_CASE("slide: the logits of overlapping crops are averaged") {
   const Tensor images = random_tensor({2, 1, 7, 9}, 1);
   const std::vector<double> y = slide(echo(4), images, 3).values(), x = images.values();
   for (size_t b = 0; b < 2; ++b)
@@ -59,17 +60,20 @@ TEST_CASE("probabilities: scales and mirror images are averaged, at the wanted s
   const Tensor once = segment_probabilities(echo(1), {image}, true, 1, 2, 1);
   CHECK(once.values()[0] == doctest::Approx(0.75));
   CHECK(once.values()[1] == doctest::Approx(0.5));
-  const Tensor other = Tensor::full({1, 1, 2, 4}, 0, DType::f64);  // says one half everywhere
+  const Tensor other = Tensor::full({1, 1, 2, 4}, 0, DType::f64);  // 1/2 for both classes everywhere
   const Tensor both = segment_probabilities(echo(1), {image, other}, false, 3, 5, 1);
   CHECK(both.shape() == Shape{1, 2, 3, 5});
   CHECK(both.values()[0] == doctest::Approx(0.625));
-  CHECK_THROWS_AS(segment_probabilities(echo(1), {}, true, 1, 2, 1), Error);
+  CHECK(error_of([&] { segment_probabilities(echo(1), {}, true, 1, 2, 1); }) ==
+        "segment: no images, at one scale at least they are wanted");
 }
 
 TEST_CASE("largest class: the first of equals") {
   const Tensor scores = Tensor::from({1, 5, 2, 1, 5, 2, 0, 0, 3}, {1, 3, 1, 3});
   CHECK(largest_class(scores).integers() == std::vector<int64_t>{0, 0, 2});
-  CHECK_THROWS_AS(largest_class(Tensor::zeros({2, 3})), Error);
+  CHECK(error_of([] {
+          largest_class(Tensor::zeros({2, 3}));
+        }) == "segment: scores [2, 3], [B, K, H, W] are wanted");
 }
 
 TEST_CASE("scores: over a set, without the pixels of no class") {
@@ -86,7 +90,10 @@ TEST_CASE("scores: over a set, without the pixels of no class") {
   CHECK(iou[2] == 0);
   CHECK(std::isnan(iou[3]));
   CHECK(mean == doctest::Approx((1.0 / 3 + 0.5) / 3));
-  CHECK_THROWS_AS(counts.add(pixels({4}), pixels({0})), Error);
-  CHECK_THROWS_AS(counts.add(pixels({0}), pixels({254})), Error);
-  CHECK_THROWS_AS(counts.add(pixels({0, 1}), pixels({0})), Error);
+  const auto refusal = [&](const Tensor& predicted, const Tensor& target) {
+    return error_of([&] { counts.add(predicted, target); });
+  };
+  CHECK(refusal(pixels({4}), pixels({0})).starts_with("segment: pixel 0 is 0 and predicted 4,"));
+  CHECK(refusal(pixels({0}), pixels({254})).starts_with("segment: pixel 0 is 254 and predicted 0,"));
+  CHECK(refusal(pixels({0, 1}), pixels({0})) == "segment: predicted [1, 1, 2] and target [1, 1, 1] differ");
 }

@@ -101,7 +101,7 @@ TEST_CASE("segment: refusals") {
   CHECK(refusal(config).find("num_classes") != std::string::npos);
 }
 
-TEST_CASE("segment: presets cost what SIZES.md says") {
+TEST_CASE("segment: presets have the expected parameters and multiply-accumulates") {
   const Cost plain = cost_of(preset("lvvit-s-seg", 512, 150)),
              prior = cost_of(preset("sp-vit-s-seg", 512, 150));
   CHECK(std::round(static_cast<double>(plain.parameters) / 1e3) == 44452);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
@@ -14,8 +15,8 @@
 
 using namespace tessera;
 
-// The files are what timm would have saved of a model: its own state under timm's names, in timm's shapes.
-// Those of fixtures/timm are timm's own, of version 1.0.31.
+// The files imitate what timm would save: a model's own state under timm's names and in timm's shapes. Those
+// of fixtures/timm were saved by timm 1.0.31 itself.
 
 namespace {
 
@@ -51,7 +52,7 @@ std::vector<double> answers(const Model& model) {
   return model.logits(random_images({2, 3, model.image_size(), model.image_size()}), pass).values();
 }
 
-// A model of other weights, once it has loaded the file.
+// A model that starts with other weights and has loaded the file.
 Model loaded(const Json& config, const NamedTensors& file, const WeightOptions& options = {}) {
   Model model = build(config, {.seed = 99});
   model.parameters.load(adapt_weights(file, model, options, "file"), "file");
@@ -71,7 +72,7 @@ bool says(const std::string& text, const std::string& part) { return text.find(p
 
 }  // namespace
 
-TEST_CASE("weights: timm's ViT, as it is") {
+TEST_CASE("weights: timm's ViT loads unchanged") {
   const Model from = build(tiny("vit"));
   CHECK(answers(loaded(tiny("vit"), from.parameters.state())) == answers(from));
 }
@@ -105,10 +106,10 @@ TEST_CASE("weights: timm's PiT gets a class token without a position and a pooli
   rename(file, "patch_embed.proj.", "patch_embed.conv.");
   at(file, "pos_embed") = permute(slice(positions.detach(), 1, 1, 16), {0, 2, 1}).reshape({1, 8, 4, 4});
   CHECK(answers(loaded(config, file)) == answers(from));
-  CHECK(answers(loaded(config, from.parameters.state())) == answers(from));  // one's own, too
+  CHECK(answers(loaded(config, from.parameters.state())) == answers(from));  // its own file loads too
 }
 
-TEST_CASE("weights: timm's EfficientNet counts batches, which says nothing") {
+TEST_CASE("weights: the batch counts of timm's EfficientNet are left out") {
   const Json config{{"arch", "efficientnet"},
                     {"image_size", 8},
                     {"num_classes", 5},
@@ -121,7 +122,7 @@ TEST_CASE("weights: timm's EfficientNet counts batches, which says nothing") {
   CHECK(answers(loaded(config, file)) == answers(from));
 }
 
-TEST_CASE("weights: timm's CaiT is refused with the reason, one's own is not") {
+TEST_CASE("weights: timm's CaiT is refused with the reason, Tessera's own is not") {
   const Model from = build(tiny("cait"));
   NamedTensors file = from.parameters.state();
   CHECK(answers(loaded(tiny("cait"), file)) == answers(from));
@@ -202,6 +203,12 @@ TEST_CASE("weights: what timm saved gives timm's logits") {
     const std::vector<double> logits = model.logits(*answers.find("input"), pass).values();
     const std::vector<double> wanted = answers.find("logits")->values();
     REQUIRE(logits.size() == wanted.size());
-    for (size_t i = 0; i < logits.size(); ++i) CHECK(logits[i] == doctest::Approx(wanted[i]).epsilon(1e-4));
+    double difference = 0, largest = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      difference = std::max(difference, std::abs(logits[i] - wanted[i]));
+      largest = std::max(largest, std::abs(wanted[i]));
+    }
+    CHECK(std::isfinite(logits[0]));
+    CHECK(difference <= 2e-6 * largest);  // measured: at most 7.4e-7; both sides are computed in f32
   }
 }
