@@ -1,9 +1,8 @@
 #include "tests/house/layering.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <fstream>
+#include "tests/io/temporary_folder.h"
 
 using namespace tessera::house;
 namespace fs = std::filesystem;
@@ -29,16 +28,10 @@ void expect_clean(const std::string& path, const std::string& text) {
   CHECK(breaches_of(path, text).empty());
 }
 
-// An empty folder that lives as long as this does.
-struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / ("tessera-house-" + std::to_string(getpid()));
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  void write(const std::string& name, size_t bytes) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name) << std::string(bytes, 'x');
-  }
-};
+void write(const tessera::TemporaryFolder& folder, const std::string& name, size_t bytes) {
+  fs::create_directories((folder / name).parent_path());
+  tessera::put(folder / name, std::string(bytes, 'x'));
+}
 
 }  // namespace
 
@@ -101,12 +94,12 @@ TEST_CASE("tree: the top level is the design's, and no file is over 1 MB") {
 }
 
 TEST_CASE("tree: a stray entry and a large file are found") {
-  const TemporaryFolder folder;
-  folder.write("README.md", 1);
-  folder.write("build-asan/object.o", 200);
-  folder.write("tools/script.py", 1);
-  folder.write("data/big.bin", 101);
-  folder.write("data/fits.bin", 100);
-  CHECK(stray_entries(folder.path) == std::vector<std::string>{"tools"});
-  CHECK(large_files(folder.path, 100) == std::vector<std::string>{"data/big.bin"});
+  const tessera::TemporaryFolder folder;
+  write(folder, "README.md", 1);
+  write(folder, "build-asan/object.o", 200);
+  write(folder, "tools/script.py", 1);
+  write(folder, "data/big.bin", 101);
+  write(folder, "data/fits.bin", 100);
+  CHECK(stray_entries(folder.path()) == std::vector<std::string>{"tools"});
+  CHECK(large_files(folder.path(), 100) == std::vector<std::string>{"data/big.bin"});
 }

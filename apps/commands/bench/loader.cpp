@@ -1,8 +1,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/bench/bench.h"
+#include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/reporting/measuring.h"
 #include "apps/reporting/table.h"
 #include "apps/training/config.h"
 #include "apps/training/recipe.h"

@@ -4,8 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/bench/bench.h"
+#include "apps/commands/commands.h"
+#include "apps/options/model_bench.h"
 #include "apps/options/options.h"
+#include "apps/reporting/measuring.h"
 #include "apps/reporting/profile.h"
 #include "apps/reporting/table.h"
 #include "apps/training/step.h"

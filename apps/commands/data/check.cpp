@@ -4,7 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/data/data.h"
+#include "apps/commands/commands.h"
+#include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
 #include "apps/training/progress.h"
@@ -123,7 +124,7 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_check(Command& data) {
+void add_data_check(Command& data) {
   Command& command = add_command(
       data, "check", "Look at every picture of a data set for what is wrong.",
       {"tessera data check tiny-imagenet tiny-imagenet-200", "tessera data check folder photos --json"},

@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/data/data.h"
+#include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
 #include "apps/training/progress.h"
@@ -46,7 +46,7 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_fetch(Command& data) {
+void add_data_fetch(Command& data) {
   Command& command = add_command(
       data, "fetch", "Download a data set, verify and unpack it.",
       {"tessera data fetch cifar10 data",

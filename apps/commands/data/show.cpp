@@ -4,7 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/data/data.h"
+#include "apps/commands/commands.h"
+#include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/sheet.h"
 #include "apps/training/config.h"
@@ -140,7 +141,7 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_show(Command& data) {
+void add_data_show(Command& data) {
   Command& command = add_command(
       data, "show", "A sheet of pictures as they are stored and as training sees them.",
       {"tessera data show shapes --out sheet.png",

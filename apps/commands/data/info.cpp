@@ -1,4 +1,4 @@
-#include "apps/commands/data/data.h"
+// tessera data info: what a data set holds.
 
 #include <fmt/core.h>
 
@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
+#include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
 #include "data/registry.h"
@@ -82,7 +83,9 @@ ExitCode show_info(const Options& options) {
   return ExitCode::done;
 }
 
-void add_info(Command& data) {
+}  // namespace
+
+void add_data_info(Command& data) {
   Command& command =
       add_command(data, "info", "What a data set holds: splits, classes and their counts, image size.",
                   {"tessera data info shapes", "tessera data info cifar10 cifar-10-batches-bin",
@@ -94,28 +97,6 @@ void add_info(Command& data) {
       ->type_name("N");
   add_json(command, options->json);
   on_run(command, [options] { return show_info(*options); });
-}
-
-}  // namespace
-
-void add_source(Command& command, DataSource& source) {
-  std::string known;
-  for (const std::string& name : dataset_names()) known += (known.empty() ? "" : ", ") + name;
-  command.add_option("name", source.name, known)->required()->type_name("NAME");
-  Option* dir = command.add_option("dir", source.folder,
-                                   "The folder that the data set's archive unpacks, or its parent");
-  dir->type_name("DIR");
-  command.add_option("--data", source.folder, "The same as DIR")->type_name("DIR")->excludes(dir);
-  command.add_flag("--coarse-labels", source.coarse_labels, "cifar100: the 20 superclasses");
-}
-
-void add_data(Command& app) {
-  Command& command = add_command(app, "data", "Fetch data sets, check them, look at them.", {});
-  command.require_subcommand();
-  add_info(command);
-  add_fetch(command);
-  add_check(command);
-  add_show(command);
 }
 
 }  // namespace tessera

@@ -1,80 +1,16 @@
-#include "apps/commands/bench/bench.h"
-
-#include <malloc.h>
+#include "apps/options/model_bench.h"
 
 #include <algorithm>
-#include <fstream>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
 
-#include "apps/commands/commands.h"
 #include "apps/options/options.h"
-#include "apps/reporting/table.h"
+#include "apps/reporting/measuring.h"
 #include "apps/training/task.h"
 #include "engine/check/gemm_peak.h"
-#include "engine/core/parallel.h"
 #include "engine/core/random.h"
 #include "engine/core/storage.h"
-#include "engine/cpu/gemm.h"
 #include "engine/ops/matmul.h"
 
 namespace tessera {
-
-namespace {
-
-constexpr Column gemm_columns[] = {
-    {"dtype", "type"},
-    {"threads", "threads", as_integer},
-    {"gflops", "GFLOP/s", as_rate},
-    {"gflops_per_thread", "a thread", as_rate},
-    {"kernels", "kernels"},
-};
-
-ExitCode bench_gemm(bool json) {
-  Json rows = Json::array();
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    const GemmPeak peak = measure_gemm_peaks(dtype);
-    const auto add = [&](double gflops, const std::string& kernels) {
-      rows.push_back({{"dtype", name(dtype)},
-                      {"threads", threads()},
-                      {"gflops", gflops},
-                      {"gflops_per_thread", gflops / threads()},
-                      {"kernels", kernels}});
-    };
-    add(peak.blas, blas_kernels());
-    add(peak.linear, "Tessera's linear");
-  }
-  print_rows(gemm_columns, rows, json);
-  return ExitCode::done;
-}
-
-}  // namespace
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-int64_t peak_memory_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
-  return 0;
-}
-
-void reset_peak_memory() {
-  release_cached(Device::cpu);
-#ifdef __GLIBC__
-  malloc_trim(0);  // free() keeps blocks of up to 32 MB for itself
-#endif
-  std::ofstream("/proc/self/clear_refs") << 5;
-}
-
-int64_t peak_memory_bytes(Device device) {
-  return device == Device::cpu ? peak_memory_bytes() : static_cast<int64_t>(memory_stats(device).peak);
-}
 
 Option* ModelBench::add_to(Command& command, const std::vector<DType>& dtypes) {
   Option* model = source.add_to(command, "--model");
@@ -175,29 +111,6 @@ Measured measure(const ModelBench& bench, const std::function<void()>& step) {
   measured.seconds = median(seconds);
   measured.best_seconds = *std::min_element(seconds.begin(), seconds.end());
   return measured;
-}
-
-void add_bench_gemm(Command& bench) {
-  Command& command = add_command(
-      bench, "gemm", "The machine's matrix product at its best: the peak that others are held to.",
-      {"tessera bench gemm --threads 1"});
-  const auto json = std::make_shared<bool>(false);
-  add_threads(command);
-  add_json(command, *json);
-  on_run(command, [json] { return bench_gemm(*json); });
-}
-
-void add_bench(Command& app) {
-  Command& command = add_command(
-      app, "bench", "Measure training, inference and data loading against the machine's GEMM peak.",
-      {"tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128 --profile",
-       "tessera bench loader --dataset shapes"});
-  command.require_subcommand();
-  add_bench_train(command);
-  add_bench_infer(command);
-  add_bench_loader(command);
-  add_bench_run(command);
-  add_bench_gemm(command);
 }
 
 }  // namespace tessera

@@ -1,15 +1,13 @@
 #pragma once
 
-// What the subcommands of `tessera data` share.
-
 #include <string>
-#include "apps/options/command.h"
 
+#include "apps/options/command.h"
 #include "data/dataset.h"
 
 namespace tessera {
 
-// A data set as the command line names it.
+// A data set as the subcommands of `tessera data` name it.
 struct DataSource {
   std::string name, folder;
   bool coarse_labels = false;
@@ -21,12 +19,7 @@ struct DataSource {
   }
 };
 
-// NAME, DIR (or --data DIR) and --coarse-labels.
+// Adds NAME, DIR (or --data DIR) and --coarse-labels.
 void add_source(Command& command, DataSource& source);
-
-// The subcommands of `tessera data`, a file each: data_fetch.cpp, data_check.cpp, data_show.cpp.
-void add_fetch(Command& data);
-void add_check(Command& data);
-void add_show(Command& data);
 
 }  // namespace tessera
