@@ -10,15 +10,15 @@
 
 namespace tessera {
 
-// Loops of the CPU kernels. A chunk of parallel work is about this many elements.
+// Loops that the CPU kernels share. A chunk of parallel work has about this many elements.
 constexpr int64_t chunk_elements = 1 << 14;
 
-// How many rows of `width` elements make a chunk.
+// The number of rows of `width` elements in a chunk.
 inline int64_t rows_a_chunk(int64_t width) {
   return std::max<int64_t>(1, chunk_length(chunk_elements) / std::max<int64_t>(1, width));
 }
 
-// out = value, so written that the compiler's vector loops can store a bf16 (not as the copy of a class).
+// out = value. A bf16 is stored by its bits, because the compiler does not vectorise the copy of a class.
 template <class T> inline void store(T& out, Wide<T> value) {
   if constexpr (std::is_same_v<T, bf16>)
     out.bits = bf16(value).bits;
@@ -26,8 +26,8 @@ template <class T> inline void store(T& out, Wide<T> value) {
     out = value;
 }
 
-// out[i] = f(i), or out[i] += f(i), for i in [begin, end): one vector loop. f returns a Wide<T>. What f reads
-// may be `out` itself, at i alone.
+// out[i] = f(i) or, with `add`, out[i] += f(i) for i in [begin, end), in one vector loop. f returns a Wide<T>
+// and may read out[i], but no other element of `out`.
 template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, bool add, F&& f) {
   if (add) {
 #pragma omp simd
@@ -38,21 +38,21 @@ template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, 
   }
 }
 
-// The same for [0, n) on all threads.
+// write_each() over [0, n) on all threads.
 template <class T, class F> void parallel_write(int64_t n, T* out, bool add, F&& f) {
   parallel_for(n, chunk_length(chunk_elements),
                [=](int64_t begin, int64_t end) { write_each(begin, end, out, add, f); });
 }
 
-// row(i) for rows of `width` elements on all threads.
+// Calls row(i) for all rows, of `width` elements each, on all threads.
 template <class F> void parallel_rows(int64_t rows, int64_t width, F&& row) {
   parallel_for(rows, rows_a_chunk(width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) row(i);
   });
 }
 
-// Walks on all threads: run(offsets, count) for stretches of `count` entries of the innermost axis that start
-// at these offsets of the arrays.
+// Walks on all threads: calls run(offsets, count) for runs of `count` entries of the innermost axis that
+// begin at these offsets of the arrays.
 template <int Arrays, class F> void parallel_walk(const Walk<Arrays>& walk, F&& run) {
   const int last = walk.rank - 1;
   const int64_t width = walk.rank == 0 ? 1 : walk.size[static_cast<size_t>(last)];

@@ -1,8 +1,9 @@
 #pragma once
 
-// Functions of one number that the compiler can put in vector lanes: for float (and what computes like it),
-// polynomials without a branch or a table, within a few units of the last place; for double, the standard
-// library, exact. The coefficients are minimax fits (Lawson's algorithm) over the ranges named beside them.
+// Functions of one number that the compiler can vectorise. For float (and types that compute like it) they
+// are polynomials without branches or tables, exact to a few units of the last place; for double they are the
+// standard library's. The coefficients are minimax fits (Lawson's algorithm) over the ranges named beside
+// them.
 
 #include <bit>
 #include <cmath>
@@ -26,7 +27,7 @@ TESSERA_HD inline float fast_exp(float x) {
   const float clamped = x < -86.9f ? -86.9f : x > 89.0f ? 89.0f : x;
   const float shifted = clamped * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
   const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
-  // 2 exp(r), times 2^(n - 1): so that neither half overflows before the result does.
+  // The result is 2 exp(r) times 2^(n - 1), so that neither factor overflows before the result does.
   const float twice =
       polynomial(r, 2.0f, 2.0f, 0.99999987f, 0.33333041f, 0.083336776f, 0.016737434f, 0.0027629197f);
   const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + (126u << 23));
@@ -67,8 +68,8 @@ template <class W> struct Normal { W cumulative, density; };
 
 template <class W> TESSERA_HD inline Normal<W> normal_of(W x) {
   const W size = x < 0 ? -x : x, e = fast_exp(-0.5f * x * x);
-  // Phi(-|x|) exp(x^2 / 2) is smooth and slow; in t = 1 / (1 + 0.34 |x|) it is nearly a polynomial. The tail
-  // is as exact, relatively, as the middle.
+  // Phi(-|x|) exp(x^2 / 2) varies slowly and is nearly a polynomial in t = 1 / (1 + 0.34 |x|). The relative
+  // error in the tails is as small as in the middle.
   const W t = 1 / (1 + 0.34f * size);
   const W tail = e * t *
                  polynomial(t, 0.1356193454f, 0.1361334683f, 0.115035163f, 0.1160346751f, -0.04639436484f,

@@ -15,7 +15,8 @@ namespace tessera {
 
 namespace {
 
-// Once, before the first product: TBB's threads call OpenBLAS, each for a tile of its own.
+// Runs once, before the first product. OpenBLAS gets one thread, since TBB's threads call it, each for a
+// tile.
 void prepare_blas() {
   [[maybe_unused]] static const bool ready = [] {
     openblas_set_num_threads(1);
@@ -60,7 +61,7 @@ void multiply_bf16(const GemmSize& s, float alpha, const Factor<bf16>& a, const 
   call_blas(s, alpha, widened(0, s.m, s.k, a), widened(1, s.k, s.n, b), beta, c, ldc);
 }
 
-// C *= beta, which is all that is left of a product of depth 0.
+// C *= beta: a product of depth 0.
 template <class C> void scale(int64_t m, int64_t n, Wide<C> beta, C* c, int64_t ldc) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -73,8 +74,8 @@ constexpr int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / st
 
 constexpr int64_t pieces(int64_t n, int64_t size) { return size == 0 ? 0 : (n + size - 1) / size; }
 
-// The sizes of the tiles that a product [m, k] x [k, n] is cut into: small enough to keep all threads busy
-// and a tile in the cache, large enough to pay for BLAS's packing.
+// The sizes of the tiles that a product [m, k] x [k, n] is divided into: small enough to keep all threads
+// busy and a tile in the cache, large enough to be worth BLAS's packing.
 struct Tiling {
   int64_t rows, columns, depth;
 };

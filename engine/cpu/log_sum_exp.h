@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// log sum_k exp(x_k) of a row, in two parts that are not added: the sum may be far larger than what its
-// digits are wanted for.
+// log sum_k exp(x_k) of a row as max + log(sum). The two parts are not added here, because a large maximum
+// would take the logarithm's digits.
 template <class W> struct LogSumExp {
   W max, sum;  // sum of exp(x_k - max)
 

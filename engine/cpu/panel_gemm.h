@@ -1,9 +1,9 @@
 #pragma once
 
-// Products A B on one core where many rows meet the same small B, as a layer's rows meet its weight. B is
-// packed once into panels two vectors wide; one after another they stay in the first cache while the rows of
-// A pass. A is read where it lies and C is written once, so that nothing but B is moved. BLAS packs both for
-// every call, which costs a tenth of the time at the depths of a vision transformer.
+// Products A B on one core where many rows share the same small B, as a layer's rows share its weight. B is
+// packed once into panels two vectors wide; each stays in the first cache while the rows of A pass. A is read
+// in place and C is written once, so that only B is copied. BLAS packs both factors at every call, which
+// costs a tenth of the time at the depths of a vision transformer.
 
 #include <algorithm>
 #include <array>
@@ -17,13 +17,13 @@ namespace tessera {
 
 template <class W> inline constexpr int64_t panel_width = 2 * lanes<W>;
 
-// The elements that a packed B [depth, n] takes.
+// The number of elements of a packed B [depth, n].
 template <class W> constexpr int64_t packed_elements(int64_t depth, int64_t n) {
   return (n + panel_width<W> - 1) / panel_width<W> * panel_width<W> * depth;
 }
 
-// Packs the `width` columns of B from `column` on, or what is left of n, as [depth, width] with zeros beyond
-// n. b: element (k, j) is b.data[k * b.row + j * b.column]
+// Packs the `width` columns of B from `column` on as [depth, width], with zeros beyond column n. Element (k,
+// j) of B is b.data[k * b.row + j * b.column].
 template <class T, class W = Wide<T>>
 void pack_panel(int64_t depth, int64_t n, Strided<T> b, int64_t column, W* panel) {
   constexpr int64_t width = panel_width<W>;
@@ -45,7 +45,8 @@ namespace detail {
 
 template <class W> inline constexpr std::array<W, panel_width<W>> zeros{};
 
-// The last panel where n is not whole vectors: a few rows at a time in a block of their own.
+// The last panel where n is not a multiple of the lanes: a few rows at a time, in a block of memory of their
+// own.
 template <class W>
 void ragged_panel(int64_t m, int64_t columns, int64_t depth, Strided<W> a, const W* panel,
                   Rows<const W> start, Rows<W> c) {
@@ -65,13 +66,13 @@ void ragged_panel(int64_t m, int64_t columns, int64_t depth, Strided<W> a, const
 
 }  // namespace detail
 
-// C [m, n] = start + A [m, depth] B, B [depth, n] packed panel after panel. `start` may be C itself, which
-// adds, one row for all (its stride 0), or null, which is zero.
+// C [m, n] = start + A [m, depth] B, B [depth, n] packed panel after panel. `start` may be C itself (to add),
+// one row for all (stride 0), or null (zero).
 template <class W>
 void panel_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, const W* panels, Rows<const W> start,
                 Rows<W> c) {
   constexpr int64_t width = panel_width<W>,
-                    most_depth = 768;  // so that a block of A stays in the second cache
+                    most_depth = 768;  // a block of A of this depth stays in the second cache
   for (int64_t k = 0; k < depth || k == 0; k += most_depth) {
     const int64_t some = std::min(most_depth, depth - k);
     const Strided<W> a_block{a.data + k * a.column, a.row, a.column};

@@ -1,7 +1,7 @@
 #pragma once
 
-// Vectors as wide as the processor's registers, by the compilers' vector extension: +, * and the rest work
-// lane by lane. For the few loops that must say which values stay in registers; others leave it to "omp
+// Vectors as wide as the processor's registers, by the compilers' vector extension: +, * and so on work lane
+// by lane. They serve the few loops that must decide which values stay in registers; other loops use "omp
 // simd".
 
 #include <cstdint>
@@ -21,14 +21,14 @@ inline constexpr int vector_bytes = 16, vector_registers = 16;
 
 template <class W> struct VectorOf {
   typedef W type __attribute__((vector_size(vector_bytes)));
-  // As it lies in memory: anywhere, as numbers.
+  // The vector in memory, at any address, as numbers.
   typedef W unaligned __attribute__((vector_size(vector_bytes), aligned(alignof(W)), may_alias));
 };
 template <class W> using Vector = typename VectorOf<W>::type;
 
 template <class W> inline constexpr int64_t lanes = vector_bytes / static_cast<int64_t>(sizeof(W));
 
-// n made a multiple of the lanes.
+// n rounded up to a multiple of the lanes.
 template <class W> constexpr int64_t whole_vectors(int64_t n) {
   return (n + lanes<W> - 1) / lanes<W> * lanes<W>;
 }
@@ -43,14 +43,14 @@ template <class W> inline void store_vector(W* to, const Vector<W>& v) {
 
 namespace detail {
 
-// Lane i of the result is lane i + half of v, for the lower half; the rest does not matter.
+// Lane i of the result is lane i + half of v, for i < half; the other lanes are arbitrary.
 template <class W, int half, size_t... i>
 inline Vector<W> upper_half(const Vector<W>& v, std::index_sequence<i...>) {
   return __builtin_shufflevector(
       v, v, (static_cast<int>(i) < half ? static_cast<int>(i) + half : static_cast<int>(i))...);
 }
 
-// f over the first 2 * half lanes, by halves.
+// Reduces the first 2 * half lanes with f, halving their number each time.
 template <class W, int half, class F> inline W fold(const Vector<W>& v, F f) {
   const Vector<W> folded =
       f(v, upper_half<W, half>(v, std::make_index_sequence<static_cast<size_t>(lanes<W>)>()));
@@ -60,7 +60,7 @@ template <class W, int half, class F> inline W fold(const Vector<W>& v, F f) {
     return fold<W, half / 2>(folded, f);
 }
 
-// The lanes of a and b in turn: a0 b0 a1 b1 ... from their lower or their upper halves.
+// The lanes of a and b alternating, a0 b0 a1 b1 ..., from their lower or upper halves.
 template <class W, int first, size_t... i>
 inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_sequence<i...>) {
   return __builtin_shufflevector(a, b, (first + static_cast<int>(i / 2) + (i % 2 ? int{lanes<W>} : 0))...);

@@ -1,8 +1,8 @@
 #pragma once
 
 // Matrix products on one core for matrices that fit its caches and are too thin for BLAS to be fast:
-// attention's, whose depth or width is a head's 16 to 64. A block of the result stays in registers while the
-// depth runs past it; the left matrix is broadcast number by number, so that it may lie transposed.
+// attention's, whose depth or width is a head's, 16 to 64. A block of the result stays in registers over the
+// whole depth; the left matrix is broadcast number by number, so it may be transposed in memory.
 
 #include <algorithm>
 #include <array>
@@ -48,13 +48,14 @@ void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows
   for (int i = 0; i < R * N; ++i) store_vector(c.data + i / N * c.row + i % N * lanes<W>, sum[i]);
 }
 
-// n cut into as few pieces of at most `most` as there can be; or the largest of `most` near equal pieces.
+// The least number of pieces of size at most `most` that make n; or the largest of `most` nearly equal
+// pieces.
 constexpr int64_t pieces(int64_t n, int64_t most) {
   return static_cast<int32_t>(n + most - 1) / static_cast<int32_t>(most);
 }
 
-// Of the registers, N hold a row of B, one a number of A, the rest the block of C. A sixth vector costs a
-// sixth of the speed in f32, and two thirds in f64.
+// N registers hold a row of B, one holds a number of A, the others the block of C. A sixth vector would cost
+// a sixth of the speed in f32 and two thirds in f64.
 inline constexpr int most_vectors = vector_registers == 32 ? 5 : 3;
 constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
 
@@ -66,7 +67,7 @@ constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequen
   return {gemm_block<W, r + 1, N>...};
 }
 
-// The rows of C in blocks of near equal height, at most what the registers hold.
+// The rows of C in blocks of nearly equal height that fit the registers.
 template <class W, int N>
 void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
   static constexpr auto blocks = gemm_blocks<W, N>(std::make_integer_sequence<int, most_rows(N)>());
@@ -86,8 +87,8 @@ template <class W, int... n> constexpr auto gemm_panels(std::integer_sequence<in
 
 }  // namespace detail
 
-// C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself, which
-// adds, or one row for all, its stride 0. The columns go in panels of near equal width.
+// C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself (to add)
+// or one row for all (stride 0). The columns are divided into panels of nearly equal width.
 template <class W>
 void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start,
                 Rows<W> c) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions of a whole vector of numbers (engine/cpu/simd.h), for loops that say themselves what stays in
-// registers. Their scalar siblings are in fast_math.h.
+// Functions of whole vectors (engine/cpu/simd.h), for loops that decide what stays in registers. The scalar
+// functions are in fast_math.h.
 
 #include <bit>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// exp(x) of differences from a maximum, x <= 0 or little above. As fast_exp: float within 2e-7, 0 below -86.9
-// (and so for -inf), NaN stays NaN; double exact.
+// exp(x) for differences from a maximum, x <= 0 or slightly above. As fast_exp: float within 2e-7, 0 below
+// -86.9 (also for -inf), NaN for NaN; double by the standard library.
 inline Vector<float> exp_of_differences(const Vector<float>& x) {
   typedef uint32_t Bits __attribute__((vector_size(vector_bytes)));
   const auto lost = x < -86.9f;

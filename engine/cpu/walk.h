@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-// Elements from one entry of each axis to the next.
+// The distance in elements from one entry of each axis to the next.
 using Strides = std::array<int64_t, Shape::max_rank>;
 
-// Of a contiguous array.
+// The strides of a contiguous array.
 inline Strides row_major(const Shape& shape) {
   Strides strides{};
   int64_t step = 1;
@@ -23,8 +23,8 @@ inline Strides row_major(const Shape& shape) {
   return strides;
 }
 
-// Of a contiguous array of `shape` read as if it had the shape `to` that it broadcasts to: 0 where it
-// stretches.
+// The strides that read a contiguous array of `shape` as if it had the shape `to`, to which it broadcasts: 0
+// along repeated axes.
 inline Strides stretched(const Shape& shape, const Shape& to) {
   const Strides own = row_major(shape);
   Strides strides{};
@@ -35,13 +35,13 @@ inline Strides stretched(const Shape& shape, const Shape& to) {
 }
 
 // A nest of loops over `rank` axes, outermost first, that steps through several arrays by strides. Axes of
-// one entry are left out, axes that continue each other are one: arrays of the same shape make a single loop.
+// one entry are left out and contiguous axes are merged, so that arrays of the same shape make a single loop.
 template <int Arrays> struct Walk {
   int rank = 0;
   Strides size{};
   std::array<Strides, Arrays> stride{};
 
-  // Appends the axis inside the others.
+  // Appends an axis inside the others.
   void append(int64_t count, const std::array<int64_t, Arrays>& strides) {
     if (count == 1) return;
     const size_t last = static_cast<size_t>(rank) - 1;
@@ -59,7 +59,7 @@ template <int Arrays> struct Walk {
     return product;
   }
 
-  // Where the arrays stand at step `index` of the loops over the `axes` outermost axes.
+  // The offsets of the arrays at step `index` of the loops over the `axes` outermost axes.
   TESSERA_HD std::array<int64_t, Arrays> at(int64_t index, int axes) const {
     std::array<int64_t, Arrays> offset{};
     for (int i = axes - 1; i >= 0; --i) {
@@ -72,7 +72,7 @@ template <int Arrays> struct Walk {
   }
 };
 
-// Steps over the `axes` outermost axes of a walk one by one, from step `index` on: what Walk::at says,
+// Steps over the `axes` outermost axes of a walk one by one, from step `index` on: the offsets of Walk::at
 // without its divisions.
 template <int Arrays> class Cursor {
  public:
@@ -101,8 +101,8 @@ template <int Arrays> class Cursor {
   Strides entry_{};
 };
 
-// The walk over `shape` with these strides; the last array, which is written, is walked in its memory's
-// order.
+// The walk over `shape` with these strides. The last array is the one written, and it is walked in the order
+// of its memory.
 template <class... S> Walk<sizeof...(S)> make_walk(const Shape& shape, const S&... strides) {
   const std::array<Strides, sizeof...(S)> all{strides...};
   std::array<size_t, Shape::max_rank> order{};

@@ -1,8 +1,8 @@
 #pragma once
 
-// The page of all gradients. Every op that can be recorded stands here once, with the formula of its output
-// and of its input gradients (dx is dL/dx; sums run over the broadcast or repeated axes). tessera gradcheck
-// walks this list, the inspector prints it, and the tests demand an OpCase for each entry.
+// The page of all gradients. Every op that can be recorded is listed here once, with the formulas of its
+// output and of its input gradients (dx is dL/dx; sums run over the broadcast or repeated axes). tessera
+// gradcheck walks this list, the inspector prints it, and the tests demand an OpCase for each entry.
 
 #include "engine/autograd/op.h"
 #include "engine/ops/activation_table.h"
@@ -42,7 +42,7 @@ inline constexpr Op catalog[] = {
     {"resample", "y_ij = sum over u, v of a_iu b_jv x_uv, a and b the taps of rows and columns",
      "dx_uv = sum over i, j of a_iu b_jv dy_ij"},
     // rotary.h
-    {"rotary", "y = each pair of channels of x, turned by its angle", "dx = dy, turned back"},
+    {"rotary", "y = each pair of channels of x, rotated by its angle", "dx = dy, rotated back"},
     // matmul.h
     {"matmul", "y = a b, batched over leading axes", "da = dy b^T; db = a^T dy"},
     {"linear", "y = f(x W^T + b), f the identity or an activation",
@@ -58,11 +58,11 @@ inline constexpr Op catalog[] = {
      "running ones; dweight = sum dy h; dbias = sum dy"},
     // conv.h
     {"conv2d", "y[i, j, o] = bias[o] + sum of weight[o, c, u, v] x[i s + u - p, j s + v - p, c]",
-     "dx = the weights, turned, over dy; dweight = dy^T (windows of x); dbias = sum dy"},
+     "dx = the flipped weights over dy; dweight = dy^T (windows of x); dbias = sum dy"},
     {"depthwise_conv2d", "y[i, j, o] = bias[o] + sum of weight[o, u, v] x[i s + u - p, j s + v - p, o / m]",
-     "dx = the weights, turned, over dy; dweight = sum of dy * x over the windows; dbias = sum dy"},
+     "dx = the flipped weights over dy; dweight = sum of dy * x over the windows; dbias = sum dy"},
     {"unfold", "y = the windows of x, one a row, each flattened as (c, y, x)",
-     "dx = sum of dy back in its places"},
+     "dx = sum of dy at the pixels that the windows read"},
     // softmax.h
     {"softmax", "y_j = exp(x_j) / sum_k exp(x_k)", "dx = y (dy - sum_k dy_k y_k)"},
     {"log_softmax", "y_j = x_j - log sum_k exp(x_k)", "dx = dy - exp(y) sum_k dy_k"},
@@ -89,7 +89,7 @@ inline constexpr Op catalog[] = {
 };
 
 consteval OpName::OpName(const char* name) : op_(nullptr) {
-  bool listed = false;  // not op_ == nullptr: no constant to g++ 12's undefined behaviour sanitizer
+  bool listed = false;  // g++ 12's undefined behaviour sanitizer does not take op_ == nullptr for a constant
   for (const Op& op : catalog) {
     if (op.name != name) continue;
     op_ = &op;

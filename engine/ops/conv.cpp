@@ -43,7 +43,7 @@ void check_weights(const char* op, const Tensor& x, const Tensor& weight, const 
           " takes a bias ", x.dtype(), " [", weight.dim(0), "], not ", bias.dtype(), " ", bias.shape());
 }
 
-// Both convolutions but for their kernels and their name.
+// The part that both convolutions share; Kernels and the name tell them apart.
 template <template <class> class Kernels>
 Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& weight, const Tensor& bias,
                 int64_t macs) {
@@ -71,7 +71,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   check_weights("conv2d", x, weight, bias, x.dim(3));
   ConvSize size = sized("conv2d", x, weight.dim(2), weight.dim(3), options);
   size.out = weight.dim(0);
-  if (size.window() == 1 && options.stride == 1 && options.padding == 0)  // a linear map of each pixel
+  if (size.window() == 1 && options.stride == 1 &&
+      options.padding == 0)  // a 1 x 1 convolution is a linear map of each pixel
     return linear(x, weight.reshape({size.out, size.in}), bias);
   const int64_t macs = size.images * size.positions() * size.out * size.in * size.window();
   return convolve<ConvKernels>("conv2d", size, x, weight, bias, macs);

@@ -1,6 +1,7 @@
-// The convolution: windows are copied out into rows (an im2col of some rows of an image at a time, while they
-// are in the second cache), which meet the weight, packed once in the order of a window in memory, (kernel_h,
-// kernel_w, in). With stride 1 the gradient of x is a convolution too, of dy by the weight turned round.
+// The convolution: windows are copied into rows (im2col, for so many rows of an image that they stay in the
+// second cache) and multiplied by the weight, which is packed once in the order of a window in memory,
+// (kernel_h, kernel_w, in). With stride 1 the gradient of x is itself a convolution, of dy by the flipped
+// weight.
 
 #include <algorithm>
 
@@ -15,10 +16,10 @@ namespace tessera {
 
 namespace {
 
-// A window's row, with room for whole vectors.
+// The length of a window's row, rounded up to whole vectors.
 template <class W> int64_t row_length(const ConvSize& s) { return whole_vectors<W>(s.window() * s.in); }
 
-// Rows of windows that are multiplied at a time: as many as a part of the second cache holds.
+// The rows of windows that are multiplied at a time: as many as fit in a part of the second cache.
 template <class W> int64_t rows_at_once(const ConvSize& s) {
   constexpr int64_t bytes = 1 << 18, most = 512;
   const int64_t count =
@@ -26,7 +27,7 @@ template <class W> int64_t rows_at_once(const ConvSize& s) {
   return std::clamp<int64_t>(count / s.out_w, 1, s.out_h);
 }
 
-// The convolution of dy that gives dx, for stride 1: its windows' place is turned round.
+// Whether dx is a convolution of dy by the flipped weight (stride 1), and the sizes of that convolution.
 bool turns_round(const ConvSize& s) {
   return s.stride == 1 && s.kernel_h == s.kernel_w && s.padding < s.kernel_h;
 }
@@ -35,7 +36,7 @@ ConvSize turned_round(const ConvSize& s) {
           s.height, s.width};
 }
 
-// y = bias + the image's windows times B, or +=; bias may be null.
+// y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
 template <class T>
 void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, const Wide<T>* bias, bool add,
                     T* y) {
@@ -58,7 +59,7 @@ void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, co
   }
 }
 
-// The gradient of an image where windows are apart or overlap unevenly: what each window gives, scattered.
+// The gradient of an image for any stride: each window's gradient is computed and scattered to its pixels.
 template <class T>
 void scatter_to_image(const ConvSize& s, const Wide<T>* dy, const Wide<T>* panels, bool add, T* dx) {
   using W = Wide<T>;
@@ -102,7 +103,8 @@ void sums_of_image(const ConvSize& s, const Wide<T>* dy, const T* image, Wide<T>
     write_each(0, s.out, dbias, true, [row = dy + r * s.out](int64_t o) { return row[o]; });
 }
 
-// out[i] (+)= the parts' sums in order, n of them, `stride` apart; at(i) is where the parts hold out[i].
+// out[i] = the sum of the parts in order, which lie `stride` elements apart; at(i) is the index of out[i] in
+// a part.
 template <class T, class At>
 void total(int64_t n, int64_t parts, int64_t stride, const Wide<T>* part, At at, const Target<T>& out) {
   if (!out) return;
@@ -121,7 +123,7 @@ template <class T> class PackedWeight {
   PackedWeight(int64_t depth, int64_t n)
       : depth_(depth), n_(n), turned_(depth * n), panels_(packed_elements<W>(depth, n)) {}
 
-  // Number place(o, c, k) of B, row by row, is weight[o, c, k], k of the window.
+  // Element place(o, c, k) of B, counted row by row, is weight[o, c, k], k the tap of the window.
   template <class Place> void pack(const ConvSize& s, const T* weight, Place place) const {
     for (int64_t o = 0; o < s.out; ++o)
       for (int64_t c = 0; c < s.in; ++c)

@@ -1,5 +1,5 @@
-// The convolution: windows are copied out into rows and cuBLASLt multiplies them, some images at a time.
-// Weights are turned to (kernel_h, kernel_w, in), the order of a window in memory.
+// The convolution: windows are copied into rows (im2col), which cuBLASLt multiplies, some images at a time.
+// Weights are permuted to (kernel_h, kernel_w, in), the order of a window in memory.
 
 #include "engine/core/dispatch.h"
 #include "engine/cuda/biased.h"
@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-// The rows of the windows: each (c, y, x), or with `last` (y, x, c).
+// The windows as rows, each in the order (c, y, x) or, with `last`, (y, x, c).
 template <class T> void windows(const ConvSize& s, bool last, int64_t images, const T* x, T* rows) {
   using W = Wide<T>;
   const WindowMap map_of(s);
@@ -67,14 +67,15 @@ void sum_channels_first(const ConvSize& s, int64_t count, const T* parts, Target
   });
 }
 
-// Images whose windows are multiplied at once: few enough that the rows fit in memory, by the sizes alone.
+// The images whose windows are multiplied at once: few enough that the rows fit in memory. The sizes alone
+// fix it.
 int64_t images_at_once(const ConvSize& s) {
   constexpr int64_t most_elements = int64_t{1} << 27;
   const int64_t elements = std::max<int64_t>(1, s.positions() * s.window() * s.in);
   return std::clamp<int64_t>(most_elements / elements, 1, std::max<int64_t>(1, s.images));
 }
 
-// f(first, count) for the images, as many at once as may be.
+// Calls f(first, count) for all images, images_at_once() at a time.
 template <class F> void each_chunk(const ConvSize& s, F f) {
   const int64_t step = images_at_once(s);
   for (int64_t first = 0; first < s.images; first += step) f(first, std::min(step, s.images - first));

@@ -1,4 +1,4 @@
-// The depthwise convolution: channels lie last, so every tap of a window is one loop over them.
+// The depthwise convolution: the channels are last, so every tap of a window is one loop over them.
 
 #include <algorithm>
 #include <vector>
@@ -21,7 +21,7 @@ template <class T> std::vector<Wide<T>> taps_first(const ConvSize& s, const T* w
   return turned;
 }
 
-// f(k, pixel) for the taps of window (i, j) that lie inside the map; pixel = y * width + x.
+// Calls f(k, pixel) for the taps of window (i, j) that lie inside the map; pixel = y * width + x.
 template <class F> void each_tap_inside(const ConvSize& s, int64_t i, int64_t j, F f) {
   for (int64_t u = 0; u < s.kernel_h; ++u) {
     const int64_t y = i * s.stride + u - s.padding;
@@ -33,7 +33,7 @@ template <class F> void each_tap_inside(const ConvSize& s, int64_t i, int64_t j,
   }
 }
 
-// f(o, c) for every output channel o and the input channel c = o / m that it reads.
+// Calls f(o, c) for every output channel o and the input channel c = o / m that it reads.
 template <class F> void each_channel(const ConvSize& s, F f) {
   const int64_t m = s.out / s.in;
   if (m == 1) {
@@ -80,7 +80,7 @@ template <class T> void dx_of_image(const ConvSize& s, const T* dy, const Wide<T
   for (int64_t i = 0; i < pixels; ++i) dx[i] = T(add ? W(dx[i]) + sum[i] : sum[i]);
 }
 
-// Adds an image's part of d taps [window, out] and d bias [out].
+// Adds an image's part of the gradients of the taps [window, out] and the bias [out].
 template <class T>
 void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtaps, Wide<T>* dbias) {
   using W = Wide<T>;
@@ -101,7 +101,7 @@ void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtap
 template <>
 template <class T>
 void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
-  if (DryRun::active()) return;  // no pool memory is taken
+  if (DryRun::active()) return;  // it takes no pool memory
   const auto taps = taps_first(s, weight);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     forward_image(s, x + b * s.height * s.width * s.in, taps.data(), bias, y + b * s.positions() * s.out);

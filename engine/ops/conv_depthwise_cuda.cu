@@ -1,4 +1,4 @@
-// The depthwise convolution: channels lie last, so that the lanes of a warp read neighbours.
+// The depthwise convolution: the channels are last, so that the lanes of a warp read neighbours.
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/conv_windows_cuda.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// The windows of a convolution on the CPU, where each tap of one reads the map.
+// The windows of a convolution on the CPU, and the pixel that each of their taps reads.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// f(row, y, x, k): window row, its place y, x in the map, k of the window; for all of the rows [first, last)
-// of windows that lie inside; outside(row, k) for the others.
+// Calls inside(row, y, x, k) for tap k of each window of the rows [first, last) that reads pixel (y, x) of
+// the map, and outside(row, k) for each tap that reads the padding; `row` numbers the windows.
 template <class Inside, class Outside>
 void each_tap(const ConvSize& s, int64_t first, int64_t last, Inside inside, Outside outside) {
   for (int64_t i = first; i < last; ++i)
@@ -30,7 +30,7 @@ void each_tap(const ConvSize& s, int64_t first, int64_t last, Inside inside, Out
 
 namespace detail {
 
-// A few numbers, widened: too few for a call of memcpy.
+// Copies and widens a few numbers, too few to be worth a call of memcpy.
 template <class T> inline void copy_row(const T* from, int64_t n, Wide<T>* to) {
   int64_t k = 0;
   if constexpr (std::is_same_v<T, Wide<T>>)
@@ -40,8 +40,9 @@ template <class T> inline void copy_row(const T* from, int64_t n, Wide<T>* to) {
 
 }  // namespace detail
 
-// The windows of the rows [first, last) of an image, each as (kernel_h, kernel_w, in) numbers and zeros up to
-// `length`: [(last - first) out_w, length]. The taps of a window's row are neighbours in the map.
+// Copies the windows of the rows [first, last) of an image, each as (kernel_h, kernel_w, in) numbers followed
+// by zeros up to `length`: [(last - first) out_w, length]. The taps of one row of a window are contiguous in
+// the map.
 template <class T>
 void copy_windows(const ConvSize& s, const T* image, int64_t first, int64_t last, int64_t length,
                   Wide<T>* rows) {

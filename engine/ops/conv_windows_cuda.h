@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Which pixel a tap of a window reads, and which windows read a pixel. In numbers of 32 bits, which one
-// image's are.
+// The pixel that a tap of a window reads, and the windows that read a pixel. The indices of one image fit in
+// 32 bits.
 struct WindowMap {
   int height, width, kernel_h, kernel_w, stride, padding, out_h, out_w;
 
@@ -29,7 +29,7 @@ struct WindowMap {
     return y >= 0 && y < height && x >= 0 && x < width ? y * width + x : -1;
   }
 
-  // f(position, k) for every tap that reads pixel (y, x).
+  // Calls f(position, k) for every tap that reads pixel (y, x).
   template <class F> __device__ void each_window(int64_t y, int64_t x, const F& f) const {
     for (int u = 0; u < kernel_h; ++u) {
       const int i = before(static_cast<int>(y) + padding - u, out_h);
@@ -41,7 +41,7 @@ struct WindowMap {
   }
 
  private:
-  // The window that begins at `start` of the padded axis, -1 if none does.
+  // The index of the window that begins at `start` of the padded axis, or -1.
   __device__ int before(int start, int windows) const {
     return start >= 0 && start % stride == 0 && start / stride < windows ? start / stride : -1;
   }

@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-// q, k or v: columns [first, first + H d) of a tensor's tokens.
+// q, k or v: columns [first, first + H d) of each token of a tensor.
 struct Columns {
   Tensor tensor;
   int64_t first = 0;
@@ -22,7 +22,7 @@ struct Columns {
   }
 };
 
-// One call: its operands, terms and distance tables, what forward and backward both read.
+// One call of attention: the operands, terms and distance tables that forward and backward both read.
 struct Call {
   AttentionSizes sizes;
   Columns q, k, v;
@@ -61,7 +61,7 @@ struct Call {
             .mask_diagonal = terms.mask_diagonal};
   }
 
-  // y = softmax(s) v, and the log-sum-exp of each row of s if it is wanted.
+  // y = softmax(s) v, and the log-sum-exp of each row of s if lse is defined.
   void forward(const Tensor& y, const Tensor& lse) const {
     dispatch(y, "attention", [&]<class Dev, class T>() {
       AttentionKernels<Dev>::template forward<T>(sizes, q.heads<T>(), k.heads<T>(), v.heads<T>(),
@@ -71,7 +71,7 @@ struct Call {
   }
 
   // dv = P^T dy; ds = P (dy v^T - rowsum(dy y)), back through the terms; dq = ds k, dk = ds^T q.
-  // `first_term` is the place of learned_scale among the inputs of the op; the other terms follow it.
+  // `first_term` is the index of learned_scale among the inputs of the op; the other learned terms follow.
   void backward(Gradients& g, const Tensor& lse, const InputGradient& dq, const InputGradient& dk,
                 const InputGradient& dv, int first_term) const {
     const InputGradient dscale(g, first_term), dprior(g, first_term + 1), dbias(g, first_term + 2),

@@ -14,7 +14,7 @@ namespace tessera {
 
 namespace {
 
-// One thread's panels.
+// The working memory of one thread.
 template <class W> struct Workspace {
   Panel<W> k, v, k_transposed, v_transposed, dk, dv;  // all keys of a head
   Panel<W> q, y, dq, dy;                              // a block of its queries
@@ -28,8 +28,7 @@ template <class W> struct Workspace {
   }
 };
 
-// As many queries at a time as leave their scores and gradients in the first cache, in blocks of near equal
-// size.
+// Queries are handled in blocks of nearly equal size whose scores and gradients fit the first cache.
 template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns) {
   constexpr int64_t cache = 24 << 10;
   const int64_t row = 2 * std::max<int64_t>(1, key_columns) * static_cast<int64_t>(sizeof(W));
@@ -38,13 +37,13 @@ template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns
   return (queries + blocks - 1) / blocks;
 }
 
-// Where token `first` of the head lies; null where there are none.
+// A pointer to token `first` of the head; null for a null operand.
 template <class T, class U>
 U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, int64_t first = 0) {
   return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
 }
 
-// All keys (or values) of a head as rows, zeros after them.
+// All keys (or values) of a head as rows, followed by rows of zeros up to whole vectors.
 template <class T>
 Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
   const int64_t keys = h.sizes.keys, padded = whole_vectors<Wide<T>>(keys);
@@ -61,7 +60,8 @@ template <class W> Rows<W> transposed(W factor, Rows<W> rows, int64_t keys, Pane
   return result;
 }
 
-// The row that scores start from: 0 for a key, -inf for the columns after the last, which count for nothing.
+// The row that the sums of scores start from: 0 for each key, -inf for the columns of padding, whose
+// probability is then 0.
 template <class W> Rows<const W> start_of_scores(int64_t keys, Panel<W>& panel) {
   const Rows<W> start = panel.fit(1, keys);
   std::fill_n(start.data, keys, W(0));
@@ -69,14 +69,14 @@ template <class W> Rows<const W> start_of_scores(int64_t keys, Panel<W>& panel) 
   return {start.data, 0};
 }
 
-// The row that other products start from.
+// The row of zeros that other products start from.
 template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
   const Rows<W> zeros = panel.fit(1, columns);
   fill_rows(zeros, 0, 1, W(0));
   return {zeros.data, 0};
 }
 
-// This head's gates without gaps, where there are any.
+// This head's gates as a contiguous array; null without gates.
 template <class T> const Wide<T>* load_gates(const HeadOfImage<T>& h, Panel<Wide<T>>& panel) {
   if (!h.terms.gates) return nullptr;
   const int64_t n = h.sizes.keys, heads = h.sizes.heads;
@@ -92,7 +92,7 @@ template <class T> void store_gates(const HeadOfImage<T>& h, const Wide<T>* sums
   }
 }
 
-// y = softmax(s) v of one head, its log-sum-exps if they are wanted.
+// y = softmax(s) v of one head; the log-sum-exp of each row if lse is not null.
 template <class T>
 void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
                   const TokenHeads<const T>& k_heads, const TokenHeads<const T>& v_heads,
@@ -101,7 +101,7 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   auto& work = Workspace<W>::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const Rows<W> k = load_all(h, k_heads, work.k), v = load_all(h, v_heads, work.v);
-  // scale (q . k) = q . (scale k): the term on d numbers a key instead of one a pair
+  // scale (q . k) = q . (scale k): scaling the keys is cheaper than scaling every score
   const Rows<W> kt = transposed(h.terms.scale_term(h.head).factor, k, keys, work.k_transposed);
   const Rows<const W> start = start_of_scores(keys, work.start), zeros = zero_row(d, work.zeros);
   const W* gate = load_gates(h, work.gate);
@@ -125,12 +125,12 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   }
 }
 
-// What one head's backward reads and writes.
+// What the backward pass of one head reads and writes.
 template <class T> struct BackwardHead {
   TokenHeads<const T> q, k, v, dy;
   TokenHeads<T> dq, dk, dv;
   const Wide<T>* lse;      // [Nq]
-  TermSums<Wide<T>> sums;  // of prior and bias; that of the gates is made here
+  TermSums<Wide<T>> sums;  // of prior and bias; backward_head sets that of the gates
   Target<T> dgates;
 };
 
@@ -188,7 +188,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   return dscale;
 }
 
-// A sum for each chunk of images, so that it does not depend on the threads. [chunks, elements]
+// One sum for each chunk of images, so that the result does not depend on the threads. [chunks, elements]
 template <class W> class PartialSums {
  public:
   PartialSums(bool wanted, int64_t chunks, int64_t elements)
@@ -197,10 +197,11 @@ template <class W> class PartialSums {
         elements_(elements),
         memory_(Device::cpu, wanted ? static_cast<size_t>(chunks * elements) * sizeof(W) : 0) {}
 
-  // Where chunk c sums; null if nothing is wanted.
+  // The sum of chunk c; null if it is not wanted.
   W* chunk(int64_t c) const { return wanted_ ? static_cast<W*>(memory_.data()) + c * elements_ : nullptr; }
 
-  // target [count] = the sum over the chunks, and over the elements that lie `count` apart. Adds up in place.
+  // target [count] = the sum over the chunks and over the elements that lie `count` apart. The sum is made in
+  // chunk 0.
   template <class T> void total(const Target<T>& target, int64_t count) const {
     if (!wanted_ || count == 0) return;
     W* sum = chunk(0);
@@ -221,7 +222,7 @@ template <class W> class PartialSums {
   Storage memory_;
 };
 
-// Images whose gradients of prior and bias are summed together: few sums, of bounded memory.
+// The images whose gradients of prior and bias share one sum: few sums, of bounded memory.
 int64_t images_a_chunk(const AttentionSizes& s, bool matrices) {
   if (!matrices) return 1;
   constexpr int64_t most_chunks = 8, most_elements = 1 << 24;

@@ -1,5 +1,5 @@
-// Attention's forward kernel. Each warp goes once through the keys with sixteen queries, tile by tile, and
-// keeps a running maximum and sum of each row (Milakov and Gimelshein, 2018; Dao et al., 2022).
+// Attention's forward kernel. Each warp holds sixteen queries and passes once over the keys, tile by tile,
+// with a running maximum and sum of each row (Milakov and Gimelshein, 2018; Dao et al., 2022).
 
 #include <limits>
 
@@ -10,13 +10,13 @@ namespace tessera {
 
 namespace {
 
-// The softmax of rows that are seen tile by tile: a lane's two rows.
+// The softmax of a lane's two rows, whose scores arrive tile by tile.
 template <class T> struct RunningSoftmax {
   using W = Wide<T>;
   W most[2] = {-std::numeric_limits<W>::infinity(), -std::numeric_limits<W>::infinity()};
   W sum[2] = {0, 0};  // of this lane's columns
 
-  // s = exp(s - the maximum up to now); y, the sum of the tiles before, is brought to the same maximum.
+  // s = exp(s - the maximum so far); y, the sum over earlier tiles, is rescaled to the same maximum.
   template <int blocks, int depth_blocks>
   __device__ void take(int used, Fragments<W, blocks>& s, Fragments<W, depth_blocks>& y) {
     W largest[2] = {most[0], most[1]}, base[2];
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::fo
   clear<W, depth / 8>(sum);
   for (int first = 0; first < in.keys; first += Tiles::columns) {
     const int count = min(Tiles::columns, in.keys - first), used = (count + 7) / 8;
-    __syncthreads();  // the tiles before have been read
+    __syncthreads();  // every warp has read the previous tiles
     load_tile<depth>(k, first, count, in.d, in.packed, (count + 15) / 16 * 16, k_tile);
     load_tile<depth>(v, first, count, in.d, in.packed, (count + 15) / 16 * 16, v_tile);
     __syncthreads();

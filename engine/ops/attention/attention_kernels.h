@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The heads of B images of N tokens where they lie: token n of image b begins at data + (b N + n) stride,
-// head h at h * head_dim in it. As a target: null where not wanted; written, or added to.
+// The heads of B images of N tokens, in place: token n of image b begins at data + (b N + n) stride, and its
+// head h at h * head_dim. For a gradient, data and add mean what they mean in Target.
 template <class T> struct TokenHeads {
   T* data = nullptr;
   int64_t stride = 0;
@@ -18,14 +18,14 @@ template <class T> struct TokenHeads {
 
 template <class T> struct AttentionGradients {
   TokenHeads<T> dq, dk, dv;
-  Target<T> dscale;  // [H]: of learned_scale
-  Target<T> dprior;  // as the prior
+  Target<T> dscale;  // [H], of learned_scale
+  Target<T> dprior;  // the prior's shape
   Target<T> dbias;   // [H, N, N]
   Target<T> dgates;  // [B, N, H]
 };
 
 template <class Dev> struct AttentionKernels {
-  // y [B, Nq, H d]; lse [B, H, Nq], the log-sum-exp of every row of scores, or null.
+  // y [B, Nq, H d]; lse [B, H, Nq], the log-sum-exp of each row of scores, may be null.
   template <class T>
   static void forward(const AttentionSizes& sizes, TokenHeads<const T> q, TokenHeads<const T> k,
                       TokenHeads<const T> v, const BatchTerms<T>& terms, T* y, Wide<T>* lse);

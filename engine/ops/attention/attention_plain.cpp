@@ -1,4 +1,4 @@
-// Attention as it is defined, one recorded op a line: what the fast kernels must equal in value and gradient.
+// Attention as it is defined, one recorded op a line. The fast kernels must equal it in value and gradient.
 
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/elementwise.h"

@@ -1,4 +1,4 @@
-// What attention takes: every check of its inputs.
+// Every check of attention's inputs.
 
 #include "engine/core/error.h"
 #include "engine/ops/attention/attention.h"
@@ -26,7 +26,7 @@ void check_grid(const ScoreTerms& terms, int64_t tokens) {
         terms.prefix + h * w, " tokens, the input ", tokens);
 }
 
-// Terms of pairs of tokens: those that ask what the query and the key are to each other.
+// The terms that depend on a pair of tokens.
 void check_pairs(const ScoreTerms& t, const AttentionSizes& s, const Tensor& q) {
   const char* present = t.prior.defined()    ? "a prior"
                         : t.bias.defined()   ? "a bias"

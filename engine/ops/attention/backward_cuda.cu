@@ -1,6 +1,7 @@
-// Attention's backward: two kernels that both make the scores again, one by rows of queries, one by rows of
-// keys, so that each sum has one owner and nothing is added in the order of arrival. Where one block holds
-// all scores of a head, the first does all, or a kernel that is made for such heads (attention_whole_cuda.h).
+// Attention's backward pass: two kernels that both compute the scores again, one by rows of queries, one by
+// rows of keys, so that each sum has one owner and no result depends on the order in which blocks finish.
+// Where one block holds all scores of a head, the first kernel does everything, or a kernel for such heads
+// does (whole_cuda.h).
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/attention/backward_cuda.h"
@@ -14,7 +15,7 @@ template <class W> struct Zero {
   TESSERA_HD W operator()(int64_t) const { return 0; }
 };
 
-// Nothing was seen: gradients that images share are 0.
+// Without queries the gradients that images share are 0.
 template <class T>
 void zero_shared(const AttentionSizes& s, int64_t prior_heads, const AttentionGradients<T>& to) {
   using W = Wide<T>;

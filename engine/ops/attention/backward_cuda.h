@@ -1,41 +1,39 @@
 #pragma once
 
-// What the kernels of attention's backward share: those by rows of queries
-// (attention_backward_queries_cuda.cu) and by rows of keys (attention_backward_keys_cuda.cu), and that of
-// whole heads (attention_whole_backward_cuda.cu).
+// What the kernels of attention's backward pass share: those by rows of queries (backward_queries_cuda.cu),
+// by rows of keys (backward_keys_cuda.cu) and for whole heads (whole_backward_cuda.cu).
 
 #include "engine/ops/attention/scores_cuda.h"
 
 namespace tessera {
 
-// What the rows of queries leave for the rows of keys, [B, H, Nq]: P = share exp(s - lse), dP's mean under P.
-// P is divided by its sum, which the rounding of s and lse leaves a little off 1: else ds would not sum to 0
-// over a row.
+// What the kernel by rows of queries leaves for the kernel by rows of keys, [B, H, Nq]: P = share exp(s -
+// lse), and the mean of dP under P. P is divided by its sum, which the rounding of s and lse leaves slightly
+// off 1: otherwise ds would not sum to 0 over a row.
 template <class W> struct RowSums {
   W *share, *mean;
-  W* gate;  // [B, H, N]: of the gates' gradients, the queries' part; null where not wanted
+  W* gate;  // [B, H, N]: the part of the gates' gradients from their rows; null where not wanted
 };
 
-// What the rows of keys write.
+// What the kernel by rows of keys writes.
 template <class T> struct KeyTargets {
   TokenHeads<T> dk, dv;
   Target<T> dgates;
 };
 
-// dq, the gradients that images share, and what the rows of keys need. True where the queries had all keys at
-// hand and wrote their gradients too.
+// Computes dq, the gradients that images share, and `sums`. Returns true if each block held all keys and so
+// wrote their gradients too.
 template <class T>
 bool backward_by_queries(const AttentionSizes& sizes, const AttentionOperands<T>& operands,
                          const Wide<T>* lse, const RowSums<Wide<T>>& sums, const AttentionGradients<T>& to);
 
-// dk, dv and the gates' gradients, from `sums`.
+// Computes dk, dv and the gates' gradients from `sums`.
 template <class T>
 void backward_by_keys(const AttentionSizes& sizes, const AttentionOperands<T>& operands, const Wide<T>* lse,
                       const RowSums<Wide<T>>& sums, const KeyTargets<T>& to);
 
-// A lane's two rows, from `first_query` on, once all keys have been seen: share and mean of P, which came as
-// sums, become what RowSums says. A row beyond the matrix takes no part: by the last query's terms, which it
-// has, its sum may be 0.
+// Turns the sums over all keys of a lane's two rows, from `first_query` on, into the share and mean of
+// RowSums. Rows beyond the matrix get 0: they read the last query's terms, by which their sum may be 0.
 template <class W>
 __device__ inline void close_row_sums(int first_query, int queries, W (&share)[2], W (&mean)[2]) {
   const int lane = own_lane();
@@ -48,7 +46,7 @@ __device__ inline void close_row_sums(int first_query, int queries, W (&share)[2
   }
 }
 
-// target [n] = the sum of `count` parts in their order; written or added to.
+// target [n] = the sum of `count` parts in their order.
 template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, const Target<T>& target) {
   if (n > 0) sum_parts(n, count, parts, Wide<T>(1), target.data, target.add);
 }
@@ -56,7 +54,7 @@ template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, co
 // The scale's gradient from parts [parts, heads].
 template <class T>
 void total_scale(int64_t parts, int64_t heads, const Wide<T>* scale, const Target<T>& target) {
-  constexpr int64_t few = 256;  // that one launch adds up as fast as two
+  constexpr int64_t few = 256;  // parts that one launch adds up as fast as two
   if (parts <= few) return total(heads, parts, scale, target);
   column_sums(
       parts, heads, [=] __device__(int64_t i, int64_t j) { return scale[i * heads + j]; }, Wide<T>(1),

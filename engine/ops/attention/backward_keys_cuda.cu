@@ -1,5 +1,5 @@
-// Attention's backward by rows of keys: the scores once more, turned, and with the sums of their rows dk, dv
-// and the gates' gradients.
+// Attention's backward pass by rows of keys: computes the transposed scores again and, with the sums of their
+// rows, dk, dv and the gates' gradients.
 
 #include "engine/core/dispatch.h"
 #include "engine/ops/attention/backward_cuda.h"

@@ -1,7 +1,7 @@
-// Attention's backward by rows of queries: for every row the sums that all else needs, dq, and the gradients
-// that images share. It goes through the keys twice: for the sums of its rows, and back again for dq; the
-// tile at the turn stays in registers, and where all keys fit in one, there is no second time. Where one
-// block holds all scores of a head ("whole"), P and ds stay in shared memory and the keys' gradients are made
+// Attention's backward pass by rows of queries: the sums of every row, which everything else needs, dq, and
+// the gradients that images share. It passes over the keys twice, forwards for the sums and backwards for dq;
+// the last tile stays in registers, and if it is the only one the second pass reads nothing. Where one block
+// holds all scores of a head ("whole"), P and ds stay in shared memory and the keys' gradients are computed
 // too.
 
 #include "engine/core/dispatch.h"
@@ -11,14 +11,14 @@ namespace tessera {
 
 namespace {
 
-// Where a chunk of images sums the gradients that images share; null where not wanted.
+// The sums of a chunk of images for the gradients that images share; null where not wanted.
 template <class W> struct SharedSums {
   W* scale;         // [chunks, blocks of rows, H]
   W *prior, *bias;  // [chunks, H, N, N]
 };
 
-// A block's shares of what images share: written for the first image of a chunk, added for the others.
-// matrix: where the chunk's and the head's begins.
+// Adds a block's shares of the gradients that images share; the first image of a chunk writes them. `matrix`
+// is the offset of the chunk's and head's matrix.
 template <class T>
 __device__ inline void add_shares(const SharedSums<Wide<T>>& sums, int64_t matrix, bool first,
                                   const BlockPlaces<T>& places, const ChainShares<Wide<T>> (&shares)[4]) {
@@ -32,8 +32,8 @@ __device__ inline void add_shares(const SharedSums<Wide<T>>& sums, int64_t matri
   }
 }
 
-// The rows of keys where P and ds [queries, keys] are in shared memory: dv = P^T dy, dk = scale ds^T q, and
-// the gates' gradients.
+// The keys' gradients where P and ds [queries, keys] are in shared memory: dv = P^T dy, dk = scale ds^T q,
+// and the gates' gradients.
 template <int depth, class T>
 __device__ inline void keys_of_whole(const AttentionOperands<T>& in, const QueryRoom<T, depth>& room,
                                      int64_t image, int head, Wide<T> scale, const KeyTargets<T>& to) {
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
   for (int64_t image = first_image; image < end_image; ++image) {
     const auto k = rows_of(in.k, in.keys, image, head, in.d), v = rows_of(in.v, in.keys, image, head, in.d);
     const int64_t first_of_head = (image * in.heads + head) * in.queries;
-    __syncthreads();  // the image before has been read
+    __syncthreads();  // every warp has read the previous image
     load_tile<depth>(rows_of(in.q, in.queries, image, head, in.d), block.first, in.queries - block.first,
                      in.d, in.packed, block.rows, room.q);
     load_tile<depth>(rows_of(in.dy, in.queries, image, head, in.d), block.first, in.queries - block.first,
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(Cut<T, depth>::warps* warp, (Cut<T, depth>::re
   if (threadIdx.x == 0) shared.scale[(chunk * row_blocks + block.number) * in.heads + head] = dscale;
 }
 
-// Images whose shared gradients are summed in one block: so few chunks that their matrices fit in memory, and
-// no fewer than keep a large GPU busy. By the sizes alone.
+// The images whose shared gradients one block sums. The chunks are few enough that their matrices fit in
+// memory and many enough to keep a large GPU busy; the sizes alone fix them.
 int64_t images_a_chunk(const AttentionSizes& s, int row_blocks, bool matrices) {
   constexpr int64_t most_elements = int64_t{1} << 26, wanted_blocks = 2048;
   if (!matrices) return 1;

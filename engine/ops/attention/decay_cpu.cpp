@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-// This head's gates without gaps, in this thread's memory. gates [N, H]
+// This head's gates as a contiguous array in this thread's memory. gates [N, H]
 template <class T> const Wide<T>* gates_of_head(const T* gates, int64_t tokens, int64_t heads, int64_t head) {
   thread_local std::vector<Wide<T>> gate;
   gate.resize(static_cast<size_t>(tokens));

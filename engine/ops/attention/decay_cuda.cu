@@ -38,7 +38,7 @@ void DecayKernels<Cuda>::fixed(int64_t heads, int64_t tokens, const T* slopes, c
 
 namespace {
 
-// y [B, H, N] = gates [B, N, H], widened: every head's gates without gaps.
+// y [B, H, N] = gates [B, N, H], widened, so that the gates of a head are contiguous.
 template <class T>
 void gates_by_head(int64_t images, int64_t heads, int64_t tokens, const T* gates, Wide<T>* y) {
   using W = Wide<T>;
@@ -74,7 +74,7 @@ void DecayKernels<Cuda>::content_backward(DecaySize size, double alpha, const Wi
   const Scratch<W> by_head(images * heads * tokens);
   const W* const gate = by_head.data();
   gates_by_head(images, heads, tokens, gates, by_head.data());
-  // of gate k: the shares of its row and of its column
+  // gate k gets the shares of row k and of column k
   each_row(images * heads * tokens, [=] __device__(int64_t m, int lane) {
     const int64_t k = split_off(m, tokens);
     const ContentDecayTerm<W> decay{W(alpha), distance, gate + m * tokens};

@@ -13,8 +13,8 @@ struct DecaySize {
 };
 
 template <class Dev> struct DecayKernels {
-  // distance [N, N], N = prefix + height * width: the Manhattan distance, or 1 without `use_distance`; zero
-  // where either token is of the prefix.
+  // distance [N, N], N = prefix + height * width: the Manhattan distance or, without `use_distance`, 1; zero
+  // where either token belongs to the prefix.
   template <class T>
   static void distances(int64_t height, int64_t width, int64_t prefix, bool use_distance, T* distance);
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// A warp holds its sixteen rows of scores as the tensor cores leave them: fragments (engine/cuda/mma.h) of
-// sixteen rows and eight columns, four numbers a lane. For bf16 the products are theirs; for float and double
-// the same lanes hold the same places and multiply for themselves, so that all that is done to a score is
-// written once.
+// A warp holds its sixteen rows of scores in the layout of the tensor cores: fragments (engine/cuda/mma.h) of
+// sixteen rows and eight columns, four numbers a lane. For bf16 the tensor cores multiply; for float and
+// double each lane holds the same positions and computes its own products, so that the code that follows is
+// shared.
 
 #include "engine/cuda/mma.h"
 #include "engine/cuda/reduce.h"
@@ -13,7 +13,7 @@ namespace tessera {
 
 template <class W, int blocks> using Fragments = W[blocks][4];
 
-// y += rows b for sixteen columns of rows, b [16, depth] in shared memory.
+// y += rows b for sixteen columns of `rows`; b [16, depth] is in shared memory.
 template <int depth>
 __device__ inline void multiply_right(const uint32_t (&rows)[4], const bf16* b,
                                       Fragments<float, depth / 8>& y) {
@@ -26,8 +26,8 @@ __device__ inline void multiply_right(const uint32_t (&rows)[4], const bf16* b,
   }
 }
 
-// s += a b^T for a [16, depth], b [8 used, depth], rows in shared memory; of bf16, b's up to the next
-// multiple of sixteen zero.
+// s += a b^T for a [16, depth] and b [8 used, depth] in shared memory; for bf16 the rows of b up to the next
+// multiple of sixteen must be zero.
 template <int depth, class T, int blocks>
 __device__ inline void multiply_rows(const T* a, const T* b, int used, Fragments<Wide<T>, blocks>& s) {
   constexpr int stride = Cut<T, depth>::stride;
@@ -62,7 +62,7 @@ __device__ inline void multiply_rows(const T* a, const T* b, int used, Fragments
   }
 }
 
-// A lane's part of y += (upper, lower) row: what its two rows have of one column, times a row of its columns.
+// A lane's part of an outer product: y += (upper, lower) times a row, for its two rows and its columns.
 template <int depth, class T>
 __device__ inline void multiply_add(T upper, T lower, const T* row, Fragments<T, depth / 8>& y) {
 #pragma unroll
@@ -75,8 +75,8 @@ __device__ inline void multiply_add(T upper, T lower, const T* row, Fragments<T,
   }
 }
 
-// y += p b for p [16, 8 used] in fragments, zero after them, b [8 used, depth] in shared memory, its rows up
-// to the next multiple of sixteen zero.
+// y += p b for p [16, 8 used] in fragments, zero beyond them, and b [8 used, depth] in shared memory, whose
+// rows up to the next multiple of sixteen must be zero.
 template <int depth, class T, int blocks>
 __device__ inline void multiply_fragments(const Fragments<Wide<T>, blocks>& p, const T* b, int used,
                                           Fragments<Wide<T>, depth / 8>& y) {
@@ -109,8 +109,8 @@ __device__ inline void multiply_fragments(const Fragments<Wide<T>, blocks>& p, c
   }
 }
 
-// y += p^T b for sixteen columns p [count, 16] in shared memory, its rows `p_stride` apart, and b [count,
-// depth]; up to the next multiple of sixteen the rows are zero.
+// y += p^T b for sixteen columns p [count, 16] in shared memory, rows `p_stride` elements apart, and
+// b [count, depth]; their rows up to the next multiple of sixteen must be zero.
 template <int depth, class T>
 __device__ inline void multiply_turned(const T* p, int p_stride, const T* b, int count,
                                        Fragments<Wide<T>, depth / 8>& y) {
@@ -139,8 +139,8 @@ template <class W, int blocks> __device__ inline void clear(Fragments<W, blocks>
   for (int n = 0; n < blocks; ++n) clear_block(s[n]);
 }
 
-// f(row, column, half, s) for every number of the first `used` blocks: half is 0 for the lane's upper row, 1
-// for its lower one.
+// Calls f(row, column, half, s) for every number of the first `used` blocks; half is 0 for the lane's upper
+// row, 1 for its lower one.
 template <class W, int blocks, class F>
 __device__ inline void each_score(int used, Fragments<W, blocks>& s, const F& f) {
   const int lane = own_lane();
@@ -152,8 +152,8 @@ __device__ inline void each_score(int used, Fragments<W, blocks>& s, const F& f)
   }
 }
 
-// f(first column, the lane's numbers) for the first `used` blocks; those are at fragment_row(lane, e) and the
-// first column + fragment_column(lane, e).
+// Calls f(first column, the lane's numbers) for the first `used` blocks; number e is at row
+// fragment_row(lane, e) and column first + fragment_column(lane, e).
 template <class W, int blocks, class F>
 __device__ inline void each_block(int used, Fragments<W, blocks>& s, const F& f) {
 #pragma unroll
@@ -163,7 +163,7 @@ __device__ inline void each_block(int used, Fragments<W, blocks>& s, const F& f)
   }
 }
 
-// The same with the numbers of two matrices.
+// each_block() over the numbers of two matrices.
 template <class W, int blocks, class F>
 __device__ inline void each_block_pair(int used, Fragments<W, blocks>& s, Fragments<W, blocks>& s2,
                                        const F& f) {
@@ -174,7 +174,7 @@ __device__ inline void each_block_pair(int used, Fragments<W, blocks>& s, Fragme
   }
 }
 
-// f(row, column, half, s, s2) with the numbers of two matrices at a place.
+// each_score() over the numbers of two matrices: f(row, column, half, s, s2).
 template <class W, int blocks, class F>
 __device__ inline void each_pair(int used, Fragments<W, blocks>& s, Fragments<W, blocks>& s2, const F& f) {
   const int lane = own_lane();
@@ -187,7 +187,7 @@ __device__ inline void each_pair(int used, Fragments<W, blocks>& s, Fragments<W,
   }
 }
 
-// Over the four lanes that share a row; each has the result.
+// Reduces over the four lanes that share a row; each gets the result.
 template <class By, class W> __device__ inline W row_all(W value) {
   value = By::of(value, __shfl_xor_sync(0xffffffffu, value, 1));
   return By::of(value, __shfl_xor_sync(0xffffffffu, value, 2));
@@ -210,7 +210,7 @@ __device__ inline void column_totals(int used, const Fragments<W, blocks>& s, W*
   }
 }
 
-// Whether two numbers from here on may be stored at once.
+// Whether two numbers may be stored at once from this address on.
 template <class T> __device__ inline bool aligned_pair(const T* at) {
   return reinterpret_cast<uintptr_t>(at) % (2 * sizeof(T)) == 0;
 }
@@ -222,7 +222,7 @@ template <class T> __device__ inline void store_pair(T* to, Wide<T> left, Wide<T
     store_pack<2>(to, Pack<T, 2>{left, right});
 }
 
-// to [16, 8], its rows `stride` numbers apart and even, = the lanes' numbers.
+// to [16, 8] = the lanes' numbers; its rows are `stride` numbers apart, an even stride.
 template <class T> __device__ inline void store_block(const Wide<T> (&s)[4], T* to, int stride) {
   const int lane = own_lane();
 #pragma unroll
@@ -231,7 +231,7 @@ template <class T> __device__ inline void store_block(const Wide<T> (&s)[4], T* 
                s[2 * half + 1]);
 }
 
-// to [16, 8 used] = s, likewise.
+// to [16, 8 used] = s, as store_block() does.
 template <class T, int blocks>
 __device__ inline void store_tile(const Fragments<Wide<T>, blocks>& s, int used, T* to, int stride) {
 #pragma unroll
@@ -241,8 +241,7 @@ __device__ inline void store_tile(const Fragments<Wide<T>, blocks>& s, int used,
   }
 }
 
-// Rows [first, first + 16) of `to`, as far as they are below `count`: factor(half) * y, d numbers each,
-// written or added to.
+// Rows [first, first + 16) of `to`, up to row `count`: factor(half) * y, d numbers each, written or added.
 template <int depth, class T, class Factor>
 __device__ inline void store_fragments(const Fragments<Wide<T>, depth / 8>& y, const Factor& factor,
                                        const HeadRows<T>& to, bool add, int first, int count, int d) {
@@ -270,7 +269,7 @@ __device__ inline void store_fragments(const Fragments<Wide<T>, depth / 8>& y, c
     }
 }
 
-// The sum of a * b over a [16, depth] in fragments, b in shared memory: this lane's part.
+// This lane's part of the sum of a * b for a [16, depth] in fragments and b in shared memory.
 template <int depth, class T>
 __device__ inline Wide<T> products(const Fragments<Wide<T>, depth / 8>& a, const T* b) {
   const int lane = own_lane();

@@ -1,7 +1,7 @@
 #pragma once
 
-// The working memory of attention's CPU kernels: small matrices of float or double, rows padded with zeros to
-// whole vectors, between the tokens where they lie and the products in registers.
+// The working memory of attention's CPU kernels: small matrices of float or double whose rows are padded with
+// zeros to whole vectors. Tokens are copied into them, and products in registers read them.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace tessera {
 
-// Memory that grows to the largest matrix ever asked of it; content is not kept.
+// Memory that grows to the largest matrix ever requested. Its content is lost when it grows.
 template <class W> class Panel {
  public:
-  // [rows, columns made whole vectors]
+  // Room for [rows, columns], the columns rounded up to whole vectors.
   Rows<W> fit(int64_t rows, int64_t columns) {
     const int64_t row = whole_vectors<W>(columns);
     const size_t blocks = static_cast<size_t>(rows * row / lanes<W>);
@@ -33,7 +33,7 @@ template <class W> class Panel {
   std::vector<Block> memory_;
 };
 
-// to [rows, columns] = from, rows `stride` apart; zeros up to the whole vector.
+// to [rows, columns] = from, whose rows are `stride` elements apart; zeros fill the last vector.
 template <class T>
 void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, Rows<Wide<T>> to) {
   using W = Wide<T>;
@@ -56,7 +56,8 @@ void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, Row
   }
 }
 
-// to [rows, columns] = factor(row) * from, or added to it; to's rows are `stride` apart.
+// to [rows, columns] = factor(row) * from or, with `add`, += it; the rows of `to` are `stride` elements
+// apart.
 template <class T, class Factor>
 void store_rows(Rows<const Wide<T>> from, int64_t rows, int64_t columns, Factor&& factor, T* to,
                 int64_t stride, bool add) {
@@ -83,8 +84,8 @@ template <class W> void fill_rows(Rows<W> x, int64_t first, int64_t last, W valu
   std::fill(x.data + first * x.row, x.data + last * x.row, value);
 }
 
-// to [columns, rows] = factor * from^T, in whole squares: `from` has whole vectors of rows, `to` room for
-// them.
+// to [columns, rows] = factor * from^T, by squares of lanes x lanes; `from` has a whole number of them, and
+// `to` has room for them.
 template <class W> void transpose_rows(W factor, Rows<W> from, int64_t rows, Rows<W> to) {
   for (int64_t i = 0; i < rows; i += lanes<W>)
     for (int64_t j = 0; j < from.row; j += lanes<W>)

@@ -1,13 +1,13 @@
 #pragma once
 
-// What a block of attention's backward by rows of queries has in shared memory, and what its warps do with
+// The shared memory of a block of attention's backward pass by rows of queries, and the work of its warps on
 // their rows.
 
 #include "engine/ops/attention/backward_cuda.h"
 
 namespace tessera {
 
-// The shared memory of a block of queries. `whole`: with the scores' own, see above.
+// The shared memory of a block of queries. With `whole` it also holds P and ds; see backward_queries_cuda.cu.
 template <class T, int depth> struct QueryRoom {
   using W = Wide<T>;
   using Tiles = Cut<T, depth>;
@@ -16,8 +16,8 @@ template <class T, int depth> struct QueryRoom {
   T *k, *v;         // a tile [columns, depth]
   T *p, *ds;        // [rows, columns]
   W* gate;          // [keys]
-  W* gate_rows;     // [rows]: the sums of a gate's shares as query
-  W* gate_columns;  // [warps, columns]: as key, in the rows of each warp
+  W* gate_rows;     // [rows]: a gate's shares summed over its row
+  W* gate_columns;  // [warps, columns]: a gate's shares summed over its column, for the rows of each warp
   size_t bytes;
 
   TESSERA_HD QueryRoom(unsigned char* memory, int rows, int keys, bool gates, bool whole) : bytes(0) {
@@ -38,7 +38,7 @@ template <class T, int depth> struct QueryRoom {
   }
 };
 
-// The rows of a warp: what their softmax needs of the keys, and then ds.
+// The rows of a warp: first the sums of their softmax, then ds.
 template <class T, int depth, ChainTerms terms> struct QueryRows {
   using W = Wide<T>;
   static constexpr int blocks = Cut<T, depth>::blocks;
@@ -46,11 +46,11 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
   const AttentionOperands<T>& in;
   const ScoreChain<T, terms>& chain;
   int first_query;
-  W shift[2];                             // the lse of the lane's rows, ready
-  W share[2] = {0, 0}, mean[2] = {0, 0};  // sums over P and P dP; once closed, see RowSums
+  W shift[2];                             // exp_ready(lse) of the lane's rows
+  W share[2] = {0, 0}, mean[2] = {0, 0};  // sums over P and P dP; after close(), see RowSums
   W dscale = 0, dgate[2] = {0, 0};
 
-  // p = exp(s - lse) of raw = q . k, for a block.
+  // p = exp(s - lse) for a block of raw = q . k.
   __device__ void probabilities(const W (&raw)[4], const At (&at)[4], W (&p)[4]) const {
 #pragma unroll
     for (int e = 0; e < 4; ++e) p[e] = raw[e];
@@ -59,7 +59,7 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     for (int e = 0; e < 4; ++e) p[e] = exp_less<T>(exp_ready<T>(1), p[e], shift[e / 2]);
   }
 
-  // A tile's part of the sums. Of plain terms raw becomes exp(s - lse).
+  // Adds a tile to the sums. With plain terms raw becomes exp(s - lse).
   __device__ void add_tile(int first_key, int used, ScorePair<W, blocks>& pair) {
     if constexpr (plain) make_probabilities<blocks>(in, chain, first_query, first_key, used, shift, pair.raw);
     each_block_pair<W, blocks>(used, pair.raw, pair.dp, [&](int column, const W(&raw)[4], const W(&dp)[4]) {
@@ -77,7 +77,7 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
 
   __device__ void close() { close_row_sums(first_query, in.queries, share, mean); }
 
-  // For the rows of keys.
+  // Stores the sums for the kernel by rows of keys.
   __device__ void store_sums(const RowSums<W>& sums, int64_t first_of_head) const {
     const int lane = own_lane();
 #pragma unroll
@@ -89,8 +89,8 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     }
   }
 
-  // Where raw is exp(s - lse): raw becomes ds, and dp becomes P. What is outside of the matrix is 0: for a
-  // key, P is, and for a query, dP.
+  // With plain terms, where raw is exp(s - lse): raw becomes ds, and dp becomes P. Beyond the matrix they are
+  // 0, since P is 0 beyond the keys and dP beyond the queries.
   __device__ void plain_ds(int used, ScorePair<W, blocks>& pair) const {
     each_pair<W, blocks>(used, pair.raw, pair.dp, [&](int, int, int half, W& raw, W& dp) {
       const W p = raw * share[half];
@@ -99,8 +99,8 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     });
   }
 
-  // raw = q . k becomes ds, and dp the gate's share. give(column, places, P, the shares of the terms'
-  // tensors) of a block; outside of the matrix they are 0.
+  // Turns raw = q . k into ds and dp into the gate's share, and calls give(column, places, P, the shares of
+  // the terms' tensors) for each block. Beyond the matrix they are 0.
   template <class Give>
   __device__ void any_ds(int first_key, int used, ScorePair<W, blocks>& pair, const Give& give) {
     each_block_pair<W, blocks>(used, pair.raw, pair.dp, [&](int column, W(&raw)[4], W(&dp)[4]) {
@@ -125,8 +125,8 @@ template <class T, int depth, ChainTerms terms> struct QueryRows {
     });
   }
 
-  // The sums of the gates' shares, as query, and where all keys are here, as key, of which dp holds the
-  // shares.
+  // Stores the sums of the gates' shares over their rows and, where the block holds all keys, over their
+  // columns; dp holds the shares.
   template <bool whole>
   __device__ void store_gates(const ScorePair<W, blocks>& pair, int used, const QueryRoom<T, depth>& room,
                               const RowSums<W>& sums, int64_t first_of_head, int own) const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What attention's CPU kernels do along whole rows of scores: the terms, each in one vector loop over the
-// keys, and the softmax.
+// The parts of attention's CPU kernels that work on whole rows of scores: the terms, each in one vector loop
+// over the keys, and the softmax.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@ template <class T> struct HeadOfImage {
   int64_t image, head;
 };
 
-// Rows [first, first + count) of its scores.
+// Rows [first, first + count) of a head's scores.
 struct QueryBlock {
   int64_t first, count, keys;
 };
@@ -35,8 +35,8 @@ template <class W, class Term> void forward_term(const Term& term, const QueryBl
   }
 }
 
-// All terms after the scale, which the keys bring along. `before_prior`, if it has memory, is left the scores
-// that the prior's gradient needs.
+// Applies all terms after the scale, by which the keys have been multiplied. `before_prior`, unless null,
+// receives the scores that the prior's gradient needs.
 template <class T>
 void forward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide<T>* gate, Rows<Wide<T>> s,
                    Rows<Wide<T>> before_prior) {
@@ -61,8 +61,8 @@ template <class W> struct TermSums {
   Rows<W> own = {nullptr, 0};           // [1, N], with `gate`
 };
 
-// gate_i and gate_j += the share of every ds_ij in a row of the block. `own` [keys] is room for the shares of
-// a row.
+// Adds the share of every ds_ij of the block to the gradients of gate_i and gate_j. `own` [keys] is memory
+// for the shares of a row.
 template <class W>
 void backward_gates(const ContentDecayTerm<W>& decay, const QueryBlock& block, Rows<W> ds, Rows<W> own,
                     W* dgate) {
@@ -78,8 +78,8 @@ void backward_gates(const ContentDecayTerm<W>& decay, const QueryBlock& block, R
   }
 }
 
-// sum [N, N] += the share of every ds_ij, s the scores before the term; a term that does not read them is
-// given ds.
+// sum [N, N] += the share of every ds_ij in the gradient of the term's tensor. s holds the scores before the
+// term; for a term that does not read them, ds is passed instead.
 template <class W, class Term>
 void backward_matrix(const Term& term, const QueryBlock& block, Rows<W> ds, Rows<W> s, W* sum) {
   for (int64_t r = 0, i = block.first; r < block.count; ++r, ++i) {
@@ -91,8 +91,8 @@ void backward_matrix(const Term& term, const QueryBlock& block, Rows<W> ds, Rows
   }
 }
 
-// ds, from after the last term to after the scale. Where a mask is -inf, P and ds are 0 already; what adds to
-// a score passes its gradient on as it is.
+// Takes ds from after the last term back to after the scale. Where a mask is -inf, P and ds are 0 already; a
+// term that adds to the score leaves its gradient unchanged.
 template <class T>
 void backward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide<T>* gate,
                     Rows<Wide<T>> before_prior, Rows<Wide<T>> ds, const TermSums<Wide<T>>& sums) {
@@ -109,8 +109,8 @@ void backward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide
   }
 }
 
-// The passes below go through all rows one after another, so that no row waits for the sum of the one before
-// it. Rows are whole vectors.
+// Each function below makes one pass over all rows before the next begins, so that no row waits for the sum
+// of the row before it. Rows are whole vectors.
 
 template <class W> void row_maxima(int64_t rows, Rows<W> s, W* maxima) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -135,10 +135,10 @@ template <class W> void exponentials(int64_t rows, Rows<W> s, const W* shifts, W
   }
 }
 
-// P = exp(s - lse) in s's place; ds = P (dP - rowsum(P dP)) in dP's. (rowsum(P dP) = dy . y.) P is divided by
-// its sum, which the rounding of s and lse leaves a little off 1: else ds would not sum to 0 over a row, and
-// what sums it over many rows (the learned scale, the prior) would see the difference. `means` and `shares`
-// [rows] are room for those sums.
+// P = exp(s - lse) overwrites s; ds = P (dP - rowsum(P dP)) overwrites dP, which is passed as ds. (rowsum(P
+// dP) = dy . y.) P is divided by its sum, which the rounding of s and lse leaves slightly off 1: otherwise ds
+// would not sum to 0 over a row, and gradients that sum it over many rows (the learned scale's, the prior's)
+// would be off. `means` and `shares` [rows] are memory for these sums.
 template <class W>
 void softmax_backward(int64_t rows, Rows<W> s, Rows<W> ds, const W* lse, W* means, W* shares) {
   for (int64_t r = 0; r < rows; ++r) {

@@ -6,12 +6,12 @@
 
 namespace tessera {
 
-// What a score's gradient leaves: `ds`, that of scale * (q . k), and its share of the gradient of each term's
-// own tensor, 0 for a term that is absent.
+// The gradient of one score, taken back through the terms: `ds`, of scale * (q . k), and its share of the
+// gradient of each term's own tensor, 0 for an absent term.
 template <class W> struct ChainShares { W ds, scale, prior, bias, gate; };
 
-// Terms besides the scale and the diagonal's mask, as a set: those that a chain has, or any of them, each
-// looked for at every score, which takes up to three times the instructions of a chain that knows.
+// A set of terms besides the scale and the diagonal mask. A chain compiled for a known set skips the others;
+// `any` tests for each term at every score, which takes up to three times as many instructions.
 enum class ChainTerms : uint8_t {
   plain = 0,
   prior = 1,
@@ -58,8 +58,8 @@ template <class T, ChainTerms terms = ChainTerms::any> struct ScoreChain {
     if (has<ChainTerms::mask>(t.mask)) mask = t.mask_term(image, n);
   }
 
-  // s[e] = q . k becomes the score at at[e]. Some at once: whether a term is there is asked once for all of
-  // them, and what it reads for them is on its way together.
+  // Turns s[e] = q . k into the score at at[e], for several scores at once: each term is tested for once, and
+  // its loads for all of them overlap.
   template <int count> TESSERA_HD void forward(W (&s)[count], const At (&at)[count]) const {
     const auto act = [&](const auto& term) {
       for (int e = 0; e < count; ++e) s[e] = term.forward(s[e], at[e]);
@@ -73,8 +73,8 @@ template <class T, ChainTerms terms = ChainTerms::any> struct ScoreChain {
     if (mask_diagonal) act(DiagonalTerm<W>());
   }
 
-  // to[e].ds, the gradient of that score, goes back to scale * raw[e], and leaves each term's share. The
-  // fixed decay and the mask pass it on as it is.
+  // Takes to[e].ds, the gradient of the score at at[e], back to scale * raw[e] and fills in each term's
+  // share. The fixed decay and the mask leave ds unchanged.
   template <int count>
   TESSERA_HD void backward(const W (&raw)[count], const At (&at)[count], ChainShares<W> (&to)[count]) const {
     const auto each = [&](const auto& f) {
@@ -96,7 +96,7 @@ template <class T, ChainTerms terms = ChainTerms::any> struct ScoreChain {
   }
 
  private:
-  // Whether the term is there: of a chain that knows its terms the compiler's to say.
+  // Whether the term is present; known at compile time unless `terms` is any.
   template <ChainTerms one> TESSERA_HD static constexpr bool has(const void* there) {
     return may_have(terms, one) && (terms != ChainTerms::any || there != nullptr);
   }

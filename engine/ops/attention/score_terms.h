@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-// Where a score stands in its matrix [queries, keys].
+// The position of a score in its matrix [queries, keys].
 struct At {
   int64_t i, j, keys;
   TESSERA_HD int64_t element() const { return i * keys + j; }
@@ -56,8 +56,8 @@ template <class W> struct FixedDecayTerm {
   TESSERA_HD Shares<W> backward(W ds, W, At) const { return {ds, 0}; }
 };
 
-// s = s - |a|, a = alpha * d_ij * (g_i + g_j) / 2: SDT's context-aware gating. Its own share goes to g_i and
-// to g_j alike.
+// s = s - |a|, a = alpha * d_ij * (g_i + g_j) / 2: SDT's context-aware gating. The same share is added to the
+// gradients of g_i and g_j.
 template <class W> struct ContentDecayTerm {
   W alpha;
   const W* distance;  // [N, N]
@@ -73,7 +73,8 @@ template <class W> struct ContentDecayTerm {
   TESSERA_HD W strength(At at) const { return alpha * distance[at.element()] / 2; }
 };
 
-// s = s + m_ij, m a constant: Swin's -inf (or -100) between windows that the shift has brought together.
+// s = s + m_ij, m a constant: Swin's -inf (or -100) between tokens of different windows that a shift has
+// placed side by side.
 template <class T> struct MaskTerm {
   using W = Wide<T>;
   const T* mask;  // [N, N]

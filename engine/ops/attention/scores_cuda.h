@@ -1,6 +1,6 @@
 #pragma once
 
-// From the products q . k that a warp holds to the scores and their softmax.
+// Turns the products q . k that a warp holds into scores and their softmax.
 
 #include <limits>
 
@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// exp(c x - y), of c and y as exp_ready() gives them; for bf16 by one multiplication and the special function
-// unit, which is finer than what the result is rounded to.
+// exp_less() is exp(c x - y), with c and y prepared by exp_ready(). For bf16 it takes one multiplication and
+// the special function unit, which is more exact than the rounding of the result.
 template <class T> __device__ inline Wide<T> exp_ready(Wide<T> y) {
   constexpr float log2_e = 1.44269504f;
   return std::is_same_v<T, bf16> ? y * log2_e : y;
@@ -23,19 +23,18 @@ template <class T> __device__ inline Wide<T> exp_less(Wide<T> c, Wide<T> x, Wide
     return fast_exp(c * x - y);
 }
 
-// The larger, whatever a NaN is beside: it comes back as its own exponential.
+// The larger of two numbers, ignoring a NaN: the NaN reappears as its own exponential.
 struct Most {
   template <class W> __device__ static W of(W a, W b) { return std::fmax(a, b); }
 };
 
-// What the scores of a row are taken relative to: the largest, or 0 while all are masked, and not -inf -
-// -inf.
+// What is subtracted from the scores of a row: the largest, or 0 while all are masked, to avoid -inf - -inf.
 template <class W> __device__ inline W finite_base(W most) {
   return most == -std::numeric_limits<W>::infinity() ? W(0) : most;
 }
 
-// Whether the block of eight keys from `left` on beside the warp's rows from `first_query` on is as most are:
-// all keys are there, and none meets itself where that is masked. By all lanes alike.
+// Whether the block of eight keys from `left` on and the warp's rows from `first_query` on needs no masking:
+// all keys exist, and the masked diagonal does not cross it. All lanes agree.
 template <class T>
 __device__ inline bool is_inner(const AttentionOperands<T>& in, const ScoreChain<T, ChainTerms::plain>& chain,
                                 int first_query, int left) {
@@ -43,7 +42,7 @@ __device__ inline bool is_inner(const AttentionOperands<T>& in, const ScoreChain
   return left + 8 <= in.keys && !(chain.mask_diagonal && meets);
 }
 
-// The places of a lane's numbers in the block of eight keys from `left` on, beside the warp's rows.
+// The positions of a lane's scores in the block of eight keys from `left` on and the warp's rows.
 template <class T> struct BlockPlaces {
   At at[4];
   bool is_key[4], inside[4];
@@ -60,7 +59,7 @@ template <class T> struct BlockPlaces {
   }
 };
 
-// f(whether there is such a score, half, s) for every number of the first `used` blocks; half as in
+// Calls f(whether the score exists, half, s) for every score of the first `used` blocks; half as in
 // each_score().
 template <int blocks, class T, class F>
 __device__ inline void each_plain_score(const AttentionOperands<T>& in,
@@ -83,7 +82,7 @@ __device__ inline void each_plain_score(const AttentionOperands<T>& in,
   }
 }
 
-// s = the scores of keys from `first_key` on, -inf for those that are none.
+// s = the scores of the keys from `first_key` on; -inf beyond the last key.
 template <int blocks, class T, ChainTerms terms>
 __device__ inline void make_scores(const AttentionOperands<T>& in, const ScoreChain<T, terms>& chain,
                                    int first_query, int first_key, int used, Fragments<Wide<T>, blocks>& s) {
@@ -103,8 +102,7 @@ __device__ inline void make_scores(const AttentionOperands<T>& in, const ScoreCh
   }
 }
 
-// s = exp(score - lse) of plain scores, 0 for those that are none; `shift`: the lse of the lane's rows,
-// ready.
+// s = exp(score - lse) of plain scores, 0 beyond the matrix; `shift` is exp_ready(lse) of the lane's rows.
 template <int blocks, class T>
 __device__ inline void make_probabilities(const AttentionOperands<T>& in,
                                           const ScoreChain<T, ChainTerms::plain>& chain, int first_query,

@@ -1,7 +1,7 @@
 #pragma once
 
-// What attention's kernels read and how it is cut among blocks and warps: a warp owns sixteen rows of a
-// matrix, queries or keys, and goes with them through tiles of the other.
+// The operands of attention's kernels and how they are divided among blocks and warps: a warp owns sixteen
+// rows of one matrix, queries or keys, and passes over the other one tile by tile.
 
 #include "engine/core/error.h"
 #include "engine/cuda/index.h"
@@ -15,8 +15,8 @@ template <class T> struct AttentionOperands;
 
 inline constexpr int warp_rows = 16;  // rows of a warp
 
-// How a head of at most `depth` numbers is cut: into tiles of 8 `blocks` columns, at most `warps` warps a
-// block. By what fits in registers and shared memory; blocks is even.
+// The tile sizes for heads of width at most `depth`: 8 `blocks` columns a tile, at most `warps` warps a
+// block, chosen so that registers and shared memory suffice. `blocks` is even.
 template <class T, int depth> struct Cut {
   static constexpr int blocks = std::is_same_v<T, bf16> ? (depth <= 32   ? 10
                                                            : depth <= 64 ? 8
@@ -24,7 +24,7 @@ template <class T, int depth> struct Cut {
                                 : sizeof(T) == 4        ? (depth <= 64 ? 8 : 4)
                                                         : (depth <= 64 ? 4 : 2);
   static constexpr int warps = std::is_same_v<T, bf16> ? (depth <= 32 ? 5 : 4) : sizeof(T) == 4 ? 4 : 2;
-  // Blocks that a multiprocessor is to hold at a time, at the least: the compiler keeps to their registers.
+  // The least number of blocks that a multiprocessor holds at a time, which bounds the registers of a thread.
   // The forward kernel holds one fragment of scores, the others two.
   static constexpr bool narrow = std::is_same_v<T, bf16>, small = narrow && depth <= 32;
   static constexpr int residents(ChainTerms terms) {
@@ -39,7 +39,7 @@ template <class T, int depth> struct Cut {
   static constexpr int stride = depth + 16 / static_cast<int>(sizeof(T));
 };
 
-// Which rows are a block's and which its warp's; blocks are numbered (image, head, block of rows).
+// The rows of a block and of its warps; blocks are numbered (image, head, block of rows).
 struct BlockRows {
   int64_t image = blockIdx.x;  // or a chunk of images
   int rows = static_cast<int>(blockDim.x) / warp * warp_rows;
@@ -54,7 +54,7 @@ struct BlockRows {
         first(number * rows) {}
 };
 
-// The rows of one head of one image where they lie.
+// The rows of one head of one image, in place.
 template <class T> struct HeadRows {
   T* data;
   int64_t stride;
@@ -67,8 +67,8 @@ __device__ inline HeadRows<T> rows_of(const TokenHeads<T>& x, int64_t tokens, in
   return {x.data ? x.data + image * tokens * x.stride + int64_t{head} * d : nullptr, x.stride};
 }
 
-// to [rows, depth] in shared memory = `count` rows from `first` on, d numbers each; zeros for the rest. By
-// the whole block. `packed`: rows are whole packs of 16 bytes.
+// Copies `count` rows of d numbers from row `first` on to `to` [rows, depth] in shared memory and fills the
+// rest with zeros. The whole block takes part. `packed`: rows are whole packs of 16 bytes.
 template <int depth, class T>
 __device__ inline void load_tile(const HeadRows<const T>& from, int first, int count, int d, bool packed,
                                  int rows, T* to) {
@@ -87,13 +87,13 @@ __device__ inline void load_tile(const HeadRows<const T>& from, int first, int c
   }
 }
 
-// The place of a score, or the nearest in the matrix for one outside of it: what its terms read is always
-// there, so that no branch keeps their loads apart.
+// The position of a score, clamped to the matrix: the terms may read it unconditionally, so that no branch
+// separates their loads.
 template <class T> __device__ inline At place_of(const AttentionOperands<T>& in, int i, int j) {
   return {min(i, in.queries - 1), min(j, in.keys - 1), in.keys};
 }
 
-// gate [n] = this image's and head's gates without gaps, if there are any. By the whole block.
+// gate [n] = the gates of this image and head, contiguous, if there are any. The whole block takes part.
 template <class T>
 __device__ inline void load_gates(const BatchTerms<T>& terms, int64_t image, int head, int heads, int n,
                                   Wide<T>* gate) {
@@ -104,7 +104,7 @@ __device__ inline void load_gates(const BatchTerms<T>& terms, int64_t image, int
 
 // --- on the host ---
 
-// Rows cut into blocks of whole warps, all of as many warps as leave the fewest idle.
+// Rows divided into blocks of equally many warps, as few of them idle as possible.
 struct RowBlocks {
   int count, warps;
 
@@ -116,12 +116,12 @@ struct RowBlocks {
   int rows() const { return warps * warp_rows; }
 };
 
-// Whether every row begins where packs do; also of no rows.
+// Whether every row is aligned to packs; true without rows.
 template <class T> bool in_packs(const TokenHeads<T>& x) {
   return x.stride % pack_of<T> == 0 && aligned(x.data, pack_of<T>);
 }
 
-// What every kernel is given.
+// The operands of every kernel.
 template <class T> struct AttentionOperands {
   int64_t images;
   int heads, queries, keys, d;
@@ -145,8 +145,8 @@ template <class T> struct AttentionOperands {
   }
 };
 
-// f(integral_constant<int, depth>) with a depth that holds d numbers: of bf16 the least of four, fewer for
-// the others, which are for checks more than for speed. Fails above 128.
+// Calls f(integral_constant<int, depth>) with a depth of at least d: for bf16 the least of four, for other
+// types, whose speed matters less, one of fewer. Fails above 128.
 template <class T, class F> void with_depth(int64_t d, const F& f) {
   check(d <= 128, "attention: heads of ", d, " numbers; on a GPU they are at most 128 wide, so take more ",
         "heads or --device cpu");
@@ -158,8 +158,8 @@ template <class T, class F> void with_depth(int64_t d, const F& f) {
   f(std::integral_constant<int, 128>{});
 }
 
-// f(integral_constant<ChainTerms, terms>) with the terms that there are, or any: for what the papers' models
-// have together there are kernels of their own, but not of types that are for checks more than for speed.
+// Calls f(integral_constant<ChainTerms, terms>) with the terms that are present, or `any`. The combinations
+// of the papers' models have kernels of their own in bf16; other types, whose speed matters less, use `any`.
 template <class T, class F> void with_terms(const BatchTerms<T>& terms, const F& f) {
   const ChainTerms wanted = terms_of(terms);
   const auto pick = [&]<ChainTerms... known>(std::integer_sequence<ChainTerms, known...>) {

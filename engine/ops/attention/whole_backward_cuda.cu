@@ -1,5 +1,5 @@
-// Attention's backward of whole heads: P and ds go through shared memory from the warps of the queries to
-// those of the keys.
+// Attention's backward pass for heads that one block holds whole: the warps compute P and ds for their
+// queries and pass them through shared memory to compute the keys' gradients.
 
 #include "engine/ops/attention/backward_cuda.h"
 #include "engine/ops/attention/whole_cuda.h"
@@ -24,7 +24,7 @@ template <class Head> struct WholeRoom {
         ds(p + scores) {}
 };
 
-// The rows of a warp's queries.
+// The queries of a warp.
 template <class Head> struct WholeQueries {
   const WholeRoom<Head>& room;
   int first;
@@ -56,7 +56,8 @@ template <class Head> struct WholeQueries {
     close_row_sums(first, queries, share, mean);
   }
 
-  // P and ds for the keys, and dq. dP is made again: to hold it would take the registers of other warps.
+  // Stores P and ds for the keys, and sums dq. dP is computed again: holding it would leave registers for
+  // fewer warps.
   __device__ void make_gradients() {
     clear<float, Head::depth / 8>(dq);
 #pragma unroll
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(Head::threads, Head::backward_residents)
   }
   __syncthreads();
 
-  // From here on k and v are for rows on their way out.
+  // From here on the memory of k and v buffers the rows that are written.
   const auto store = [&](const Fragments<float, Head::depth / 8>& y, float by, const TokenHeads<bf16>& to,
                          bf16* through) {
     store_rows<Head>(

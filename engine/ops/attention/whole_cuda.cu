@@ -1,4 +1,4 @@
-// Attention's forward of whole heads.
+// Attention's forward pass for heads that one block holds whole.
 
 #include "engine/ops/attention/whole_cuda.h"
 
@@ -6,10 +6,11 @@ namespace tessera {
 
 namespace {
 
-// A warp's scores with all keys, and then P: exp(score - the largest of its row), in powers of 2.
+// A warp's scores with all keys, which become P: exp(score - the largest of its row), computed as powers
+// of 2.
 template <class Head> struct WholeScores {
   Fragments<float, 2> s[Head::tiles];
-  float most[2], sum[2] = {0, 0};  // of the lane's rows: the largest score, what P adds up to
+  float most[2], sum[2] = {0, 0};  // of the lane's rows: the largest score, and the sum of P
 
   __device__ WholeScores(const LeftRows<Head>& q, const bf16* k, float factor, const WholeMask<Head>& mask) {
     constexpr float none = -std::numeric_limits<float>::infinity();

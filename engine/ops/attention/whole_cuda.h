@@ -1,21 +1,21 @@
 #pragma once
 
-// Attention of bf16 heads that one block holds whole: of at most 80 tokens and 64 numbers, with no terms but
-// the scale and the diagonal's mask. It computes what the kernels for any size do (attention_cuda.cu,
-// attention_backward_queries_cuda.cu), in less than half of their instructions: every size but the last
-// block's is the compiler's. A warp owns sixteen queries, and then sixteen keys.
+// Attention of bf16 heads that one block holds whole: at most 80 tokens of at most 64 numbers, with no terms
+// but the scale and the diagonal mask. It computes what the kernels for any size do (attention_cuda.cu,
+// backward_queries_cuda.cu) with less than half of their instructions, because all sizes but the last block's
+// are known at compile time. A warp owns sixteen queries and then sixteen keys.
 
 #include "engine/ops/attention/fragments_cuda.h"
 #include "engine/ops/attention/scores_cuda.h"
 
 namespace tessera {
 
-// False, and nothing done, for heads that are none of these.
+// They return false, and do nothing, for other heads.
 bool attend_whole(const AttentionOperands<bf16>& operands, bf16* y, float* lse);
 bool backward_whole(const AttentionOperands<bf16>& operands, const float* lse,
                     const AttentionGradients<bf16>& to);
 
-// Heads of at most `depth_` numbers and 8 (blocks_ - 1) < tokens <= 8 blocks_.
+// Heads of at most `depth_` numbers, with 8 (blocks_ - 1) < tokens <= 8 blocks_.
 template <int depth_, int blocks_> struct WholeHead {
   static constexpr int depth = depth_, blocks = blocks_, tiles = (blocks + 1) / 2;
   static constexpr int rows = warp_rows * tiles, threads = warp * tiles;
@@ -29,7 +29,7 @@ template <int depth_, int blocks_> struct WholeHead {
                        backward_residents = std::min(16, (depth <= 32 ? 20 : 15) / tiles);
 };
 
-// f(WholeHead<depth, blocks>{}) for these heads. False for others.
+// Calls f(WholeHead<depth, blocks>{}) for these heads. Returns false for others.
 template <class F> bool with_whole(const AttentionOperands<bf16>& in, const F& f) {
   constexpr int most_blocks = 10, most_depth = 64;
   const bool whole = in.images > 0 && in.queries == in.keys && in.keys <= 8 * most_blocks &&
@@ -53,7 +53,7 @@ template <class F> bool with_whole(const AttentionOperands<bf16>& in, const F& f
   (std::make_integer_sequence<int, most_blocks>{});
 }
 
-// Which head of which image is a block's.
+// The image and head of a block.
 struct WholePlace {
   uint32_t image;
   int head;
@@ -62,14 +62,15 @@ struct WholePlace {
       : image(blockIdx.x / static_cast<uint32_t>(heads)),
         head(static_cast<int>(blockIdx.x - image * static_cast<uint32_t>(heads))) {}
 
-  // Token i of the head. That tokens and strides have 32 bits, a GPU's memory sees to.
+  // Token i of the head. Token numbers and strides fit in 32 bits, given the memory of a GPU.
   template <class T> __device__ T* token(const TokenHeads<T>& x, int tokens, int d, int i) const {
     const uint32_t row = image * static_cast<uint32_t>(tokens) + static_cast<uint32_t>(i);
     return x.data + uint64_t{row} * static_cast<uint32_t>(x.stride) + head * d;
   }
 };
 
-// The packs of one of `threads` that share a head or sixteen rows of it: f(0 or 1 or ..., row, first number).
+// The packs of one of `threads` threads that share a head or sixteen rows of it: calls f(0, 1, ..., row,
+// first number).
 template <class Head, class F>
 __device__ inline void each_pack(unsigned thread, unsigned threads, const F& f) {
 #pragma unroll
@@ -79,12 +80,12 @@ __device__ inline void each_pack(unsigned thread, unsigned threads, const F& f) 
   }
 }
 
-// Heads one after another in shared memory, rows and numbers beyond theirs 0. All packs of a thread are on
-// their way before one is stored.
+// Copies heads one after another into shared memory, padded with zeros. A thread loads all its packs before
+// it stores the first one.
 template <class Head, int count>
 __device__ inline void load_heads(const WholePlace& place, const TokenHeads<const bf16> (&from)[count],
                                   int tokens, int d, bf16* to) {
-  using Pairs = Pack<uint32_t, 4>;  // which one instruction sets to 0
+  using Pairs = Pack<uint32_t, 4>;  // one instruction sets it to 0
   Pairs held[count][Head::packs / 2] = {};
   each_pack<Head>(threadIdx.x, Head::threads, [&](unsigned o, int i, int j) {
     if (i >= tokens || j >= d) return;
@@ -108,7 +109,7 @@ template <class Head> struct LeftRows {
     for (int k = 0; k < Head::depth / 16; ++k) load_left(at[k], rows + 16 * k, Head::stride);
   }
 
-  // s = these rows times the turned rows of b [16, depth].
+  // s = these rows times b^T, b [16, depth].
   __device__ void multiply(const bf16* b, Fragments<float, 2>& s) const {
     clear<float, 2>(s);
 #pragma unroll
@@ -121,7 +122,7 @@ template <class Head> struct LeftRows {
   }
 };
 
-// f(n, e) for a lane's numbers of the blocks of a tile that there are.
+// Calls f(n, e) for a lane's numbers in the blocks of a tile that exist.
 template <class Head, class F> __device__ inline void each_number(int tile, const F& f) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
@@ -131,8 +132,8 @@ template <class Head, class F> __device__ inline void each_number(int tile, cons
   }
 }
 
-// Which of a warp's scores are none: of keys beyond the last, and of a token beside itself where that is
-// masked.
+// Which of a warp's scores are masked: those of keys beyond the last and, with the diagonal mask, those of a
+// token with itself.
 template <class Head> struct WholeMask {
   int diagonal;      // the tile in which the warp's queries meet themselves; -1: that is not masked
   bool left, right;  // whether of the diagonal this lane has numbers of its even, its odd columns
@@ -159,9 +160,8 @@ template <class Head> struct WholeMask {
   }
 };
 
-// The warp's sixteen tokens from `first` on, as far as they are below `tokens`, of the head of `to`:
-// factor(half) * y, written or added to. By packs, which are made in `rows` [16, depth], the warp's own in
-// shared memory.
+// Writes or adds factor(half) * y to the warp's sixteen tokens from `first` on, up to `tokens`, of the head
+// of `to`. Packs are assembled in `rows` [16, depth], the warp's own part of shared memory.
 template <class Head, class Factor>
 __device__ inline void store_rows(const WholePlace& place, const Fragments<float, Head::depth / 8>& y,
                                   const Factor& factor, const TokenHeads<bf16>& to, int first, int tokens,
@@ -169,7 +169,7 @@ __device__ inline void store_rows(const WholePlace& place, const Fragments<float
   if (to.add)
     return store_fragments<Head::depth>(y, factor, HeadRows<bf16>{place.token(to, tokens, d, 0), to.stride},
                                         true, first, tokens, d);
-  __syncwarp();  // what was there has been read
+  __syncwarp();  // the warp has read its earlier content
 #pragma unroll
   for (int m = 0; m < Head::packs; ++m) {
     const float scaled[4] = {factor(0) * y[m][0], factor(0) * y[m][1], factor(1) * y[m][2],
