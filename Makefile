@@ -6,13 +6,18 @@ PREFIX  ?= /usr/local
 KILLS   ?= 1000
 WERROR  ?=
 MINUTES ?= 10
+TESTS   ?= .
+BUILD_SECONDS = 600#  of one processor, to compile the program
+DEMO_SECONDS  = 180#  likewise, to train
 SHELL   := /bin/bash
 
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
            doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libjpeg62-turbo-dev \
            libarchive-dev libcurl4-openssl-dev libbenchmark-dev
 LINTERS  = clang-format clang-tidy
-LAUNCHER = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# ccache keeps what is compiled with a precompiled header only if it need not look into it.
+SLOPPY   = env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
+LAUNCHER = $(if $(shell command -v ccache),"-DCMAKE_CXX_COMPILER_LAUNCHER=$(SLOPPY)")
 CONFIGURE = cmake -G Ninja -S . $(WERROR:%=-DTESSERA_WERROR=%) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
 EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_training test_commands)  # the last takes hours there
@@ -20,7 +25,8 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build test demo bench bench-peer format lint asan tsan torture fuzz emulate gpu-check gpu-bundle install clean
+.PHONY: help deps configure build program test demo bench bench-peer format lint asan tsan coverage docs torture fuzz emulate \
+        gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -38,7 +44,14 @@ build: configure ## build everything; the program is build/tessera
 test: build ## run all tests
 	@cd $(BUILD) && $(CTEST); status=$$?; $(CURDIR)/.ci/skips Testing/Temporary/LastTest.log; exit $$status
 
-demo: build ## train SL-ViT on the built-in shapes, about 90 seconds on two cores
+program: configure
+	cmake --build $(BUILD) -j $(JOBS) --target tessera
+
+demo: ## build the program alone and train SL-ViT on the built-in shapes, some minutes on two cores
+	@if [ -x $(BUILD)/tessera ]; then echo "Brings $(BUILD)/tessera up to date,"; \
+	else echo "Builds $(BUILD)/tessera, about $$(( ($(BUILD_SECONDS) / $(JOBS) + 59) / 60 )) minutes on $(JOBS) processors,"; \
+	fi | sed "s/$$/ then trains a small SL-ViT on built-in shapes, about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
+	@$(MAKE) --no-print-directory program
 	$(BUILD)/tessera train --recipe demo
 
 bench: build ## measure kernels and a training step against this machine's GEMM peak
@@ -53,13 +66,14 @@ format: ## rewrite the sources in the project's format
 	@.ci/deps clang-format
 	clang-format -i $(FILES)
 
-lint: configure ## check the format and run clang-tidy
+lint: deps ## check the format and run clang-tidy
 	@.ci/deps $(LINTERS)
+	@$(CONFIGURE) -B build-lint -DTESSERA_PCH=OFF  # g++'s are not clang's
 	clang-format --dry-run -Werror $(FILES)
-	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p $(BUILD)
+	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build-lint
 
 asan: deps ## run the tests under the address and undefined-behaviour sanitizers
-	@$(CONFIGURE) -B build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
+	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
 	cmake --build build-asan -j $(JOBS)
 	cd build-asan && $(CTEST)
 
@@ -67,6 +81,14 @@ tsan: deps ## run the tests under the thread sanitizer
 	@$(CONFIGURE) -B build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=thread
 	cmake --build build-tsan -j $(JOBS)
 	cd build-tsan && $(CTEST)
+
+coverage: deps ## run the tests (TESTS=REGEX) and report the lines and branches they reach, in build-coverage/coverage.html
+	@.ci/deps gcovr
+	@.ci/coverage $(JOBS) '$(TESTS)'
+
+docs: ## build the reference of the public headers with Doxygen, build-docs/html/index.html
+	@.ci/deps doxygen cmake
+	@.ci/docs
 
 torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
 	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'
@@ -102,4 +124,4 @@ install: build ## install program, libraries and package below PREFIX (/usr/loca
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-fuzz build-cuda build-gpu build-emulated*
+	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-cuda build-gpu build-emulated*

@@ -4,21 +4,13 @@
 
 #include "data/augment/mix.h"
 #include "data/augment/pipeline.h"
+#include "data/delivery.h"
 #include "data/feed.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {
 
 struct Batch;
-
-// Where a loader's batches are delivered. For a GPU they are made on it: the host draws the augmentations, a
-// stream beside the training step's applies them (data/feed.h). The pixels equal those that the CPU makes.
-struct DeliveryOptions {
-  Device device = Device::cpu;
-  DType dtype = DType::f32;  // of the images; bf16 only on a GPU
-  bool resident = true;      // keep the data set in device memory if it fits
-  int64_t classes = 0;       // of Batch::shares; 0: no shares
-};
 
 // The host's side of batches that a GPU makes. They go through `slots`, which are filled in turn.
 class DeviceBatches {

@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "data/augment/erasing_kernels.h"
+#include "data/augment/erasure.h"
 #include "data/augment/operation.h"
 
 namespace tessera {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 
+#include "data/device_batches.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -104,6 +105,8 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
 }
 
 Loader::~Loader() { stop(); }
+
+bool Loader::resident() const { return device_ && device_->resident(); }
 
 void Loader::stop() {
   open_pieces_ = 0;

@@ -10,13 +10,15 @@
 #include "data/augment/mix.h"
 #include "data/augment/pipeline.h"
 #include "data/dataset.h"
-#include "data/device_batches.h"
+#include "data/delivery.h"
 #include "data/sampler.h"
 #include "data/token_labels.h"
 #include "engine/core/parallel.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {
+
+class DeviceBatches;
 
 // A batch of a Loader. All tensors but host_labels are on the device that the loader delivers to.
 struct Batch {
@@ -72,7 +74,7 @@ class Loader {
   const Batch* next();
 
   // Whether the data set is kept in device memory.
-  bool resident() const { return device_ && device_->resident(); }
+  bool resident() const;
   // Seconds spent in next() since the loader was made, which is the time that training waited for data.
   double wait_seconds() const { return wait_seconds_; }
 

@@ -1,5 +1,6 @@
 // Normalises, erases and mixes a batch on the GPU: the twin of Normalise, RandomErasing and mix_images.
 
+#include "data/augment/erasing_kernels.h"
 #include "data/augment/mix_kernels.h"
 #include "data/feed_cuda.h"
 #include "engine/cuda/launch.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/augment/erasing_kernels.h"
+
 namespace tessera {
 
 std::optional<PixelBox> draw_erasing_box(const ErasingOptions& options, int64_t height, int64_t width,

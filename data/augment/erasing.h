@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "data/augment/erasing_kernels.h"
+#include "data/augment/erasure.h"
 #include "data/formats/box.h"
 #include "engine/core/random.h"
 #include "engine/core/shape.h"

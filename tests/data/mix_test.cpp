@@ -5,6 +5,7 @@
 #include <set>
 
 #include "data/augment/erasing.h"
+#include "data/augment/erasing_kernels.h"
 #include "data/augment/pipeline.h"
 #include "engine/io/safetensors.h"
 #include "tests/data/files.h"

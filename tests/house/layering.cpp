@@ -33,6 +33,7 @@ const Names below_apps =
 
 // Each layer and those that it may include besides itself.
 const std::map<std::string, Names, std::less<>> layers = {
+    {"engine", whole_engine},  // engine.h, the list of public headers
     {"engine/core", {}},
     {"engine/autograd", {"engine/core"}},
     {"engine/cpu", {"engine/core"}},

@@ -15,6 +15,6 @@ std::string read(const std::string& path) {
 }  // namespace
 
 TEST_CASE("the README's program is the one that the package test compiles and runs") {
-  const std::string program = read("tests/house/consumer/main.cpp");
+  const std::string program = read("tests/house/consumer/gradient.cpp");
   CHECK(read("README.md").find(program.substr(program.find("#include"))) != std::string::npos);
 }

@@ -1,9 +1,6 @@
 // The README's first program. It knows the installed package alone, as somebody else's program would.
 
-#include <engine/autograd/tape.h>
-#include <engine/ops/activations.h>
-#include <engine/ops/matmul.h>
-#include <engine/ops/reduce.h>
+#include <tessera/engine.h>
 
 #include <iostream>
 
