@@ -99,7 +99,7 @@ TEST_CASE("output that is lost is an error") {
   for (const char* arguments : {"models --json", "--help", "data info shapes"}) {
     CAPTURE(arguments);
     const int status =
-        std::system((std::string(TESSERA_BINARY " ") + arguments + " >/dev/full 2>/dev/null").c_str());
+        std::system((program_path() + " " + arguments + " >/dev/full 2>/dev/null").c_str());
     CHECK(WEXITSTATUS(status) == 2);
   }
 }

@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/commands/program_path.h"
 #include "tests/io/temporary_folder.h"
 
 namespace tessera {
@@ -27,7 +27,7 @@ struct Said {
 inline Said tessera_program(const std::string& arguments) {
   const TemporaryFolder folder;
   const std::string out = folder / "out", err = folder / "err";
-  const int status = std::system((TESSERA_BINARY " " + arguments + " >" + out + " 2>" + err).c_str());
+  const int status = std::system((program_path() + " " + arguments + " >" + out + " 2>" + err).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
 }
 

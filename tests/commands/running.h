@@ -19,7 +19,7 @@ class Running {
  public:
   Running(const TemporaryFolder& folder, std::vector<std::string> arguments)
       : out_(folder / "out"), err_(folder / "err") {
-    arguments.insert(arguments.begin(), TESSERA_BINARY);
+    arguments.insert(arguments.begin(), program_path());
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);

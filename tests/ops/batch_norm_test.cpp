@@ -30,6 +30,8 @@ TEST_CASE("evaluation norms by the running statistics and leaves them") {
 
 TEST_CASE("batch norm names what does not fit") {
   const Tensor x = Tensor::zeros({2, 3}), c = Tensor::zeros({3});
-  CHECK_THROWS_AS(batch_norm(x, Tensor::zeros({2}), c, c, c, {}), Error);
-  CHECK_THROWS_AS(batch_norm(Tensor::zeros({1, 3}), c, c, c, c, {.training = true}), Error);
+  CHECK_THROWS_WITH_AS(batch_norm(x, Tensor::zeros({2}), c, c, c, {}),
+                       doctest::Contains("takes weight f32 [3], not f32 [2]"), Error);
+  CHECK_THROWS_WITH_AS(batch_norm(Tensor::zeros({1, 3}), c, c, c, c, {.training = true}),
+                       doctest::Contains("batch_norm: input [1, 3] has one row a channel"), Error);
 }

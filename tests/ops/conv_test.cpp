@@ -43,10 +43,16 @@ TEST_CASE("convolutions name what does not fit") {
   CHECK_THROWS_WITH_AS(
       conv2d(x, Tensor::zeros({2, 4, 3, 3}), {}),
       "conv2d: input f32 [1, 4, 4, 3] takes a weight f32 [O, 3, kh, kw], not f32 [2, 4, 3, 3]", Error);
-  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), Tensor::zeros({3})), Error);
-  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 5, 5}), {}), Error);
-  CHECK_THROWS_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), {}, {.stride = 0}), Error);
-  CHECK_THROWS_AS(conv2d(Tensor::zeros({4, 4, 3}), Tensor::zeros({2, 3, 3, 3}), {}), Error);
-  CHECK_THROWS_AS(depthwise_conv2d(x, Tensor::zeros({4, 1, 3, 3}), {}), Error);
-  CHECK_THROWS_AS(unfold(Tensor::zeros({4, 4}), 3, {}), Error);
+  CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), Tensor::zeros({3})),
+                       doctest::Contains("takes a bias f32 [2], not f32 [3]"), Error);
+  CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 5, 5}), {}),
+                       doctest::Contains("is smaller than a window of 5 x 5"), Error);
+  CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), {}, {.stride = 0}),
+                       doctest::Contains("conv2d: stride 0 and padding 0"), Error);
+  CHECK_THROWS_WITH_AS(conv2d(Tensor::zeros({4, 4, 3}), Tensor::zeros({2, 3, 3, 3}), {}),
+                       doctest::Contains("conv2d: input [4, 4, 3], a map [B, H, W, C] is wanted"), Error);
+  CHECK_THROWS_WITH_AS(depthwise_conv2d(x, Tensor::zeros({4, 1, 3, 3}), {}),
+                       doctest::Contains("gives 4 channels, no multiple of the"), Error);
+  CHECK_THROWS_WITH_AS(unfold(Tensor::zeros({4, 4}), 3, {}),
+                       doctest::Contains("unfold: input [4, 4], a map [B, H, W, C] is wanted"), Error);
 }

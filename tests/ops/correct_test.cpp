@@ -17,7 +17,8 @@ TEST_CASE("the rows whose largest value stands at their label are counted, the f
   };
   CHECK(count({2, 1}) == 1);
   CHECK(count({2, 0}) == 2);
-  CHECK_THROWS_AS(count_correct(logits, Tensor::zeros({3}, DType::i64)), Error);
+  CHECK_THROWS_WITH_AS(count_correct(logits, Tensor::zeros({3}, DType::i64)),
+                       doctest::Contains("[B, K] and labels i64 [B] are wanted, not i64 [3]"), Error);
 }
 
 TEST_CASE("cuda: as many are right as on the CPU") {

@@ -34,6 +34,10 @@ TEST_CASE("layer norm finds equal numbers equal, on the CPU and with cuda") {
 
 TEST_CASE("layer norm names what does not fit") {
   const Tensor c = Tensor::zeros({3});
-  CHECK_THROWS_AS(layer_norm(Tensor::zeros({2, 3}), Tensor::zeros({2}), c, 1e-5), Error);
-  CHECK_THROWS_AS(layer_norm(Tensor::zeros({2, 3}), c, Tensor::zeros({3}, DType::f64), 1e-5), Error);
+  CHECK_THROWS_WITH_AS(
+      layer_norm(Tensor::zeros({2, 3}), Tensor::zeros({2}), c, 1e-5),
+      doctest::Contains("layer_norm: input f32 [2, 3] takes weight and bias f32 [3], not f32 [2]"), Error);
+  CHECK_THROWS_WITH_AS(
+      layer_norm(Tensor::zeros({2, 3}), c, Tensor::zeros({3}, DType::f64), 1e-5),
+      doctest::Contains("layer_norm: input f32 [2, 3] takes weight and bias f32 [3], not f64 [3]"), Error);
 }

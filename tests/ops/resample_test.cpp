@@ -18,6 +18,8 @@ TEST_CASE("resampling by hand") {
     for (const Taps::Tap& tap : of_one) sum += tap.weight;
     CHECK(sum == doctest::Approx(1));
   }
-  CHECK_THROWS_AS(resample(x, bilinear_taps(2, 2), bilinear_taps(2, 2)), Error);
-  CHECK_THROWS_AS(bilinear_taps(0, 2), Error);
+  CHECK_THROWS_WITH_AS(resample(x, bilinear_taps(2, 2), bilinear_taps(2, 2)),
+                       doctest::Contains("resample: input"), Error);
+  CHECK_THROWS_WITH_AS(bilinear_taps(0, 2),
+                       doctest::Contains("resample: from 0 to 2 entries; both must be positive"), Error);
 }

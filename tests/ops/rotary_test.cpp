@@ -19,9 +19,12 @@ TEST_CASE("rotary turns token p's first pair by p radians") {
   CHECK(y[4] == doctest::Approx(std::cos(1.0)));
   CHECK(y[5] == doctest::Approx(std::sin(1.0)));
   CHECK(y[6] == doctest::Approx(std::cos(1e-4)));
-  CHECK_THROWS_AS(rotary(x, turns(3, 4)), Error);
-  CHECK_THROWS_AS(rotary(x, turns(2, 8)), Error);
+  CHECK_THROWS_WITH_AS(rotary(x, turns(3, 4)), doctest::Contains("of 3 tokens and heads of 4 channels"),
+                       Error);
+  CHECK_THROWS_WITH_AS(rotary(x, turns(2, 8)), doctest::Contains("of 2 tokens and heads of 8 channels"),
+                       Error);
   CHECK_THROWS_WITH_AS(rotary(x, turns_of(raster_angles(2, 4), DType::f64)),
                        "rotary: input f32 takes turns f32, not f64", Error);
-  CHECK_THROWS_AS(raster_angles(2, 3), Error);
+  CHECK_THROWS_WITH_AS(raster_angles(2, 3),
+                       doctest::Contains("rotary: a head of 3 channels has no whole pairs"), Error);
 }

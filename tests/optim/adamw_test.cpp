@@ -7,6 +7,7 @@
 
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
+#include "tests/io/temporary_folder.h"
 #include "tests/optim/steps.h"
 
 using namespace tessera;
@@ -125,14 +126,13 @@ TEST_CASE("saved to a file and loaded by another, it goes on with the same bits"
   const NamedTensors parameters = uneven_parameters();
   AdamW first(make_groups(parameters, 0.05));
   after_steps(parameters, first, 1);
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "tessera-adamw-state.safetensors").string();
+  const TemporaryFolder folder;
+  const std::string path = folder / "state.safetensors";
   write_safetensors(path, first.state());
   NamedTensors copies;
   for (const auto& [name, p] : parameters) copies.emplace_back(name, p.clone().require_grad());
   AdamW second(make_groups(copies, 0.05));
   second.load_state(read_safetensors(path).tensors, path);
-  std::filesystem::remove(path);
   CHECK(after_steps(parameters, first, 7) == after_steps(copies, second, 7));
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("a grid is every choice of its switches") {
   CHECK(alike[0].name == "model.dim");
   CHECK(alike[1].name == "model.prior.dim");
   for (const char* bad : {"", "key", "key=", "=1", "key=1,,2", "key=1,"})
-    CHECK_THROWS_AS(read_switches({bad}), Error);
+    CHECK_THROWS_WITH_AS(read_switches({bad}), doctest::Contains("--grid '"), Error);
   CHECK_THROWS_WITH_AS(read_switches({"lr=1,2,1"}), doctest::Contains("comes twice"), Error);
   CHECK_THROWS_WITH_AS(read_switches({"lr=1", "lr=2"}), doctest::Contains("given twice"), Error);
 }

@@ -39,7 +39,7 @@ class Faults {
     const Said said =
         shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() + " FAULT_CALL=" + fault.call +
               " FAULT_AT=" + std::to_string(at) + " FAULT_LASTS=" + (fault.lasts ? "1" : "0") +
-              " FAULT_MARK=" + mark.string() + " " TESSERA_BINARY " train --resume " + run.string());
+              " FAULT_MARK=" + mark.string() + " " + program_path() + " train --resume " + run.string());
     CAPTURE(said.err);
     const bool struck = fs::remove(mark);
     CHECK(said.code == (struck ? 2 : 0));
@@ -110,7 +110,7 @@ TEST_CASE("a new run whose folder cannot be written to can be begun again") {
       CAPTURE(at);
       const Said said = Faults::shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() +
                                       " FAULT_CALL=" + call + " FAULT_AT=" + std::to_string(at) +
-                                      " FAULT_MARK=" + mark.string() + " " TESSERA_BINARY + arguments);
+                                      " FAULT_MARK=" + mark.string() + " " + program_path() + arguments);
       CAPTURE(said.err);
       CHECK(said.code == 2);
       Faults::check_refusal(said, run);
@@ -123,7 +123,7 @@ TEST_CASE("a new run whose folder cannot be written to can be begun again") {
 TEST_CASE("a file that may not grow any more is an error like a full disk") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
-  const Said said = Faults::shell("ulimit -f 8; " TESSERA_BINARY " train --out " + run.string() +
+  const Said said = Faults::shell("ulimit -f 8; " + program_path() + " train --out " + run.string() +
                                   in_quotes(tiny_run(false)));
   CAPTURE(said.err);
   CHECK(said.code == 2);
