@@ -93,6 +93,9 @@ docs: ## build the reference of the public headers with Doxygen, build-docs/html
 torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
 	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'
 
+mutants: build ## plant small faults one by one and count those that a test notices; about an hour
+	tests/mutation/mutate.py --build $(BUILD)
+
 fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	@.ci/deps clang
 	$(CONFIGURE) -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <sstream>
+
 #include "tests/torture/tortured_run.h"
 
 namespace fs = std::filesystem;
@@ -85,6 +87,31 @@ class Faults {
 };
 
 }  // namespace
+
+TEST_CASE("a file is synced and closed before it takes its name, and its folder synced after") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run", log = folder / "log";
+  const Said said = Faults::shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() +
+                                  " FAULT_LOG=" + log.string() + " " + program_path() + " train --out " +
+                                  run.string() + " --stop-after 4" + in_quotes(tiny_run(false)));
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  std::vector<std::string> calls;
+  std::istringstream lines(bytes_of(log));
+  for (std::string call; std::getline(lines, call);)
+    if (call == "fsync" || call == "close" || call == "rename") calls.push_back(call);
+  int renamed = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] != "rename") continue;
+    ++renamed;
+    CAPTURE(i);
+    REQUIRE((i >= 2 && i + 1 < calls.size()));
+    CHECK(calls[i - 2] == "fsync");
+    CHECK(calls[i - 1] == "close");
+    CHECK(calls[i + 1] == "fsync");
+  }
+  CHECK(renamed >= 4);  // config, weights, metrics, state
+}
 
 TEST_CASE("whichever call to the disk fails, what was saved is whole and the run goes on") {
   const Faults faults;

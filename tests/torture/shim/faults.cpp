@@ -7,6 +7,7 @@
 //   FAULT_AT      the number of the call that fails, from 1
 //   FAULT_LASTS   1: those after it fail too, as on a disk that stays full
 //   FAULT_MARK    a file that is made when a call has failed
+//   FAULT_LOG     a file that gets a line with the name of every call that counts
 //
 // The calls go to the kernel directly, so that nothing stands between.
 
@@ -50,8 +51,19 @@ bool in_folder(int descriptor, std::string_view ending = "") {
 
 std::atomic<bool> disk_is_full{false};
 
+void log(std::string_view call) {
+  const char* path = std::getenv("FAULT_LOG");
+  if (!path) return;
+  const long file = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  syscall(SYS_write, file, call.data(), call.size());
+  syscall(SYS_write, file, "\n", 1);
+  syscall(SYS_close, file);
+}
+
 // Counts a call that counts; whether it must fail.
 bool fails(std::string_view call) {
+  log(call);
   static std::atomic<long> calls{0};
   if (call != setting("FAULT_CALL")) return false;
   const long number = ++calls, at = std::atol(std::getenv("FAULT_AT"));
