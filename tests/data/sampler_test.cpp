@@ -1,5 +1,6 @@
 #include "data/sampler.h"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -43,6 +44,17 @@ TEST_CASE("sampler: every pass is a permutation of its own, the same for seed an
   CHECK(sampler.epoch(2) == order);
   CHECK(sampler.epoch(3) != order);
   CHECK(Sampler(50, {.batch = 10, .passes = 3}, 8).epoch(2) != order);
+}
+
+TEST_CASE("sampler: every image comes to every place as often") {
+  const Sampler sampler(4, {.batch = 1}, 5);
+  int64_t counts[4][4] = {};
+  for (int64_t epoch = 0; epoch < 4000; ++epoch) {
+    const std::vector<int64_t> order = sampler.epoch(epoch);
+    for (size_t place = 0; place < 4; ++place) ++counts[order[place]][place];
+  }
+  for (const auto& of_image : counts)  // 1000 of a deviation of 27
+    for (const int64_t count : of_image) CHECK(std::abs(count - 1000) < 150);
 }
 
 TEST_CASE("sampler: DeiT's repeated augmentation sees a third of the images, three times each in a row") {
