@@ -2,6 +2,7 @@
 
 // The public headers of tessera::data: <tessera/data.h>; see engine/engine.h.
 
+#include "data/augment/mix.h"
 #include "data/augment/options.h"
 #include "data/augment/pipeline.h"
 #include "data/check.h"
@@ -10,7 +11,6 @@
 #include "data/formats/image.h"
 #include "data/loader.h"
 #include "data/memory_dataset.h"
-#include "data/mix.h"
 #include "data/registry.h"
 #include "data/sampler.h"
 #include "data/subset.h"
