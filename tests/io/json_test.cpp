@@ -16,7 +16,7 @@ std::string parse_error(const std::string& text) {
   return error_of([&] { parse_json(text, "x.json"); });
 }
 
-// What `read` says about the object in `text`.
+// The error of `read` for the object in `text`; "" if there is none.
 template <class F> std::string error(const std::string& text, F&& read) {
   const Json json = parse_json(text, "x.json");
   Fields fields(json, "x.json");

@@ -21,7 +21,7 @@ std::string file_with(const std::string& header, const std::string& data) {
   return bytes + header + data;
 }
 
-// What reading a file of these bytes says, without the path.
+// The error of reading a file of these bytes, without the path; "" if there is none.
 std::string read_error(const std::string& bytes) {
   static const TemporaryFolder folder;
   const auto path = folder / "x.safetensors";
@@ -212,7 +212,12 @@ TEST_CASE("a file cut at any byte, or with any byte changed, is read or refused,
                     {{"a", Tensor::from({1, 2}, {2})}, {"b", Tensor::from({3}, {1}, DType::u8)}},
                     {{"k", "v"}});
   const std::string whole = bytes_of(folder / "x");
-  for (size_t length = 0; length < whole.size(); ++length) CHECK(read_error(whole.substr(0, length)) != "");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    const std::string said = read_error(whole.substr(0, length));
+    CAPTURE(said);
+    CHECK((said.starts_with("has ") || said.starts_with("announces a header of ") ||
+           said.find("the file is cut or damaged") != std::string::npos));
+  }
   CHECK(read_error(whole + "x") == "1 bytes after the last tensor belong to none");
   Random random(7);
   for (int i = 0; i < 3000; ++i) {

@@ -48,7 +48,7 @@ inline std::vector<double> all_values(const NamedTensors& tensors) {
   return all;
 }
 
-// What f() returns on one thread and on many.
+// The results of f() on one thread and on many.
 template <class F> auto on_one_and_many_threads(F&& f) {
   set_threads(1);
   const auto one = f();
