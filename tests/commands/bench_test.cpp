@@ -63,8 +63,12 @@ TEST_CASE("tessera bench infer, loader and gemm") {
   const Said infer =
       tessera_program("bench infer --model vit --image-size 16 --classes 4 --batch 8 --steps 2 --json");
   REQUIRE(infer.code == 0);
-  CHECK(infer.json().at("images_per_second") > 0);
-  CHECK(infer.json().at("share_of_peak") > 0);
+  const nlohmann::json row = infer.json();
+  CHECK(row.at("images_per_second").get<double>() ==
+        doctest::Approx(8 / row.at("batch_seconds").get<double>()));
+  CHECK(row.at("best_batch_seconds").get<double>() <= row.at("batch_seconds").get<double>());
+  CHECK(row.at("share_of_peak").get<double>() ==
+        doctest::Approx(row.at("gflops").get<double>() / row.at("gemm_peak_gflops").get<double>()));
 
   const Said loader = tessera_program("bench loader --dataset shapes --seconds 0.2 --batch 16 --json");
   CAPTURE(loader.err);
@@ -74,9 +78,16 @@ TEST_CASE("tessera bench infer, loader and gemm") {
 
   const Said gemm = tessera_program("bench gemm --threads 1 --json");
   REQUIRE(gemm.code == 0);
-  CHECK(gemm.json().size() == 4);  // OpenBLAS and linear, in f32 and f64
-  CHECK(gemm.json()[0].at("threads") == 1);
-  CHECK(gemm.json()[0].at("gflops") > gemm.json()[2].at("gflops"));  // f32 is the faster one
+  const nlohmann::json rows = gemm.json();
+  REQUIRE(rows.size() == 4);  // OpenBLAS and linear, in f32 and f64
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(rows[i].dump());
+    CHECK(rows[i].at("dtype") == (i < 2 ? "f32" : "f64"));
+    CHECK((rows[i].at("kernels") == "Tessera's linear") == (i % 2 == 1));
+    CHECK(rows[i].at("threads") == 1);
+    CHECK(rows[i].at("gflops") > 0);
+    CHECK(rows[i].at("gflops_per_thread") == rows[i].at("gflops"));
+  }
 }
 
 TEST_CASE("tessera bench run: a recipe's steps, past the end of an epoch") {
