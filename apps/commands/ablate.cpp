@@ -1,4 +1,4 @@
-// tessera ablate: a run for every choice of a grid and every seed, and a table of what came of them.
+// tessera ablate: a run for every choice of a grid and every seed, and a table of their scores.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ Ablation ablation_of(const Options& options) {
   return a;
 }
 
-// Keeps what the folder is about; fails where it is about something else.
+// Writes ablation.json, which says what the folder holds. Fails if the folder holds another ablation.
 void claim(const Ablation& a) {
   Json grid = Json::object();
   for (const Switch& s : a.switches) grid[s.key] = s.values;
@@ -115,7 +115,7 @@ Outcome outcome_of(const fs::path& folder) {
   return outcome;
 }
 
-// Trains a cell, or goes on with it; nothing where a signal came. Fails where the run does.
+// Trains a cell or resumes it. Returns nothing if a signal stopped it; fails if the run fails.
 std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, Device device) {
   TrainConfig config = given;
   const Task task = task_of(config.model);
@@ -133,7 +133,8 @@ std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, 
   return outcome_of(path);
 }
 
-// Whether the config makes sense, found without training: its keys, its data, its model.
+// Checks the config without training: its keys, its data, its model. Returns a refusal if one of them is
+// refused.
 Outcome refusal_of(const Ablation& a, size_t choice, int64_t seed, std::optional<TrainConfig>& config) {
   const Json document = a.config(choice, seed);
   try {
@@ -148,7 +149,7 @@ Outcome refusal_of(const Ablation& a, size_t choice, int64_t seed, std::optional
 
 using Outcomes = std::vector<std::vector<Outcome>>;  // by choice and seed
 
-// Runs the cell unless it is done; false where a signal came.
+// Runs the cell unless it is finished; returns false if a signal stopped it.
 bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outcome& outcome) {
   const fs::path path = a.folder(choice, seed);
   if (is_finished(path)) {
@@ -172,7 +173,7 @@ bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outco
   }
 }
 
-// Seed by seed, so that every choice has a number early; false where a signal came.
+// Runs all cells, seed by seed, so that every choice has a score early; returns false if a signal stopped it.
 bool run_all(const Ablation& a, Device device, Outcomes& outcomes) {
   size_t number = 0;
   for (int64_t seed = 0; seed < a.seeds; ++seed)
@@ -219,7 +220,7 @@ ExitCode run(const Options& options) {
   Outcomes outcomes(a.choices.size(), std::vector<Outcome>(static_cast<size_t>(a.seeds)));
   bool all = false;
   {
-    std::optional<Redirect> aside;  // so that JSON alone is on stdout
+    std::optional<Redirect> aside;  // only JSON goes to stdout
     if (options.json) aside.emplace(STDERR_FILENO);
     all = run_all(a, options.device, outcomes);
   }

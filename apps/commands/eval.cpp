@@ -32,9 +32,9 @@ struct Options {
   Precision precision = Precision::f32;
 };
 
-constexpr int64_t widest_matrix = 40;  // classes; more do not fit a screen
+constexpr int64_t widest_matrix = 40;  // classes; a larger matrix does not fit a screen
 
-// Weights without a run know the number of classes alone; the data set then names them.
+// Weights without a run know only the number of classes, which must match; the data set then names them.
 void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
   const auto& known = checkpoint.data.class_names;
   const std::string& trained_on = checkpoint.data.source.name;
@@ -63,7 +63,7 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   return dataset;
 }
 
-// Labels down, predictions across, both by class number.
+// Prints the confusion matrix: labels down, predictions across, both by class number.
 void print_matrix(const Evaluation& e) {
   const int64_t most = *std::max_element(e.confusion.begin(), e.confusion.end());
   const int width =
@@ -106,7 +106,7 @@ void print_report(const Json& result, const Evaluation& e, const std::vector<std
     print_confused(e, names);
 }
 
-// The table of the classes; numbers as JSON has them, empty where there are none.
+// The table of the classes as CSV, with full numbers; a field without a value is empty.
 std::string class_csv(const Json& rows) {
   std::vector<std::string> header;
   for (const auto& [key, value] : rows.front().items()) header.push_back(key);
@@ -119,7 +119,7 @@ std::string class_csv(const Json& rows) {
   return text;
 }
 
-// A line a picture, by its number in the split.
+// One CSV line for each picture, in the order of the split.
 std::string judgement_csv(const std::vector<Judgement>& judgements, const Split& split, Task task,
                           const std::vector<std::string>& names) {
   const auto name = [&](int64_t k) { return names[static_cast<size_t>(k)]; };

@@ -31,7 +31,7 @@ constexpr Column model_columns[] = {{"parameter", "parameter"},
                                     {"error", "error", as_error},
                                     {"verdict", ""}};
 
-// The catalog's entries of these names, all of them for none.
+// The catalog's entries with these names; the whole catalog if no name is given.
 std::vector<const Op*> select(const std::vector<std::string>& names) {
   std::vector<const Op*> ops;
   std::vector<std::string> known;
@@ -45,7 +45,7 @@ std::vector<const Op*> select(const std::vector<std::string>& names) {
   return ops;
 }
 
-// Checks every way in which the cases use `op`; the verdict is the worst of them.
+// Checks every case of `op`; its error and verdict are the worst of them.
 Json check_op(const Op& op, const OpCases& all, Device device) {
   Json row{{"op", op.name}, {"forward", op.forward}, {"backward", op.backward}, {"error", nullptr}};
   Json cases = Json::array();
@@ -88,7 +88,8 @@ ExitCode check_ops(const Options& options) {
   return wrong == 0 ? ExitCode::done : ExitCode::check_failed;
 }
 
-// The same model with at most `blocks` blocks a stage, 0: as it is. A ResNet's depth counts layers, 6 n + 2.
+// The config with at most `blocks` blocks in each stage; 0 leaves it unchanged. A ResNet's depth counts
+// layers, 6 n + 2.
 Json shallow(Json config, int64_t blocks) {
   if (blocks == 0 || !config.contains("depth")) return config;
   const bool has_prior_layers = config.value("sp_layers", 0) > 0;  // a block at least must follow them

@@ -28,7 +28,7 @@ constexpr Column columns[] = {
     {"activation_bytes", "activations", as_bytes},
 };
 
-// What a preset costs, or why there is none of this size.
+// The cost of a preset, or the reason why it has no such size.
 Json describe(const std::string& name, const Options& options) {
   Json row{{"name", name}};
   try {

@@ -29,7 +29,7 @@ constexpr Column columns[] = {
     {"verdict", "verdict"},
 };
 
-// Compares one file. Whatever is wrong with the file itself is the row's message.
+// Compares one file. If the file cannot be compared, the row's "message" says why.
 Json compare(const std::string& file, const Options& options, double tolerance) {
   Json row{{"file", file}};
   try {

@@ -1,4 +1,4 @@
-// tessera predict: what a checkpoint sees in pictures, and where it looks.
+// tessera predict: the likeliest classes of pictures, and where the model looks.
 
 #include <fmt/core.h>
 
@@ -59,7 +59,7 @@ Json best_classes(const std::vector<double>& logits, const std::vector<std::stri
   return rows;
 }
 
-// DIR/cat.jpg.png for each picture; further ones of that name get a number.
+// The file of each picture's overlay: DIR/cat.jpg.png; further pictures of the same name get a number.
 std::vector<fs::path> overlay_paths(const std::vector<std::string>& images, const std::string& folder) {
   std::vector<fs::path> paths;
   std::map<std::string, int64_t> seen;
@@ -79,7 +79,7 @@ const AttentionLayer& chosen_layer(const AttentionRecord& record, int64_t layer)
   return record.layers[static_cast<size_t>(index)];
 }
 
-// Draws the overlay; what its maps are, in their order.
+// Draws the overlay, and returns its file, layer and the names of its maps in their order.
 Json draw_overlay(const AttentionRecord& record, const Image& image, const Options& options,
                   const fs::path& to) {
   const AttentionLayer& layer = chosen_layer(record, options.layer);
@@ -120,7 +120,7 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
           {"overlay", draw_overlay(record, image, options, *overlay_to)}};
 }
 
-// A line a picture: image, then class, name and probability of the likeliest, the next ...
+// One CSV line for each picture: the image, then class, name and probability of each of its top classes.
 std::string prediction_csv(const Json& rows) {
   std::vector<std::string> header{"image"};
   for (size_t i = 1; i <= rows.front()["top"].size(); ++i)

@@ -1,4 +1,4 @@
-// tessera report: what came of a run as a page to look at; several runs side by side.
+// tessera report: a run as an HTML page; several runs side by side.
 
 #include <fmt/core.h>
 
@@ -25,7 +25,8 @@ struct Options {
   Device device = Device::cpu;
 };
 
-// The page of one run. Where its data set is not to be had, without what needs it, unless it was asked for.
+// The page of one run. If its data set cannot be opened, the page leaves out what needs it; with --data
+// given, that is an error.
 std::string single_page(const RunRecord& run, const Options& options) {
   if (!has_weights(run.path))
     return run_page(run, nullptr, "The run has no weights yet: no classes and no pictures.", options.device);

@@ -24,10 +24,10 @@ struct Options {
   Device device = Device::cpu;
 };
 
-constexpr int64_t default_steps = 50;   // where no number is given, and the chain has more
+constexpr int64_t default_steps = 50;   // default, at most the length of the model's chain
 constexpr int64_t largest_count = 100;  // images a class
 
-// A class by its name or its number.
+// The class with this name or number.
 int64_t class_of(const std::string& word, const std::vector<std::string>& names) {
   if (const auto found = std::find(names.begin(), names.end(), word); found != names.end())
     return found - names.begin();

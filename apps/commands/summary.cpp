@@ -52,7 +52,7 @@ class Layers {
     outputs_.emplace_back(index_.at(ModuleScope::path()), event.output);
   }
 
-  // Takes off what only this class still holds: no backward pass will read it.
+  // Subtracts the outputs that only this class still holds, since no backward pass will read them.
   void forward_is_over() {
     for (auto& [row, output] : outputs_) {
       const bool is_kept = output.shared();
@@ -63,7 +63,9 @@ class Layers {
     }
   }
 
-  // Counts for the module that owns it, or that runs it as a part of its own ("patch_embed" its projection).
+  // Counts the parameter for the module that owns it, or for the nearest enclosing module that runs
+  // operations
+  // ("patch_embed" for its projection).
   void owns(const Parameter& parameter) {
     if (!parameter.trainable) return;
     std::string path = parameter.name;
@@ -107,7 +109,7 @@ class Layers {
 Json layers_of(const Model& model, int64_t batch) {
   const Tensor images = Tensor::empty({batch, model.in_channels(), model.image_size(), model.image_size()});
   Layers layers;
-  const Tape tape;  // so that what a backward pass would read stays in memory
+  const Tape tape;  // keeps in memory what a backward pass would read
   const Observer observer([&](const ForwardEvent& event) { layers.ran(event); });
   Pass pass;
   model.forward_all(images, pass);
@@ -116,7 +118,7 @@ Json layers_of(const Model& model, int64_t batch) {
   return layers.json();
 }
 
-// Multiply-accumulates and shapes are for one image, activations for all that go through at once.
+// One row for each layer: multiply-accumulates and shapes for one image, activations for a batch.
 Json layers_of(const Json& config, int64_t batch) {
   const DryRun dry;
   const Model model = build(config);
@@ -135,7 +137,7 @@ Json total_of(const Json& rows) {
   return total;
 }
 
-// Where a batch norm meets a map of one pixel, one image is no batch to train on: there is a "reason"
+// The memory of a training step. A batch norm over a single value cannot train; then there is a "reason"
 // instead.
 Json memory_of(const Json& config, int64_t batch) try {
   const StepMemory memory = step_memory_of(config, batch);

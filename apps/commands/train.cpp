@@ -1,4 +1,4 @@
-// tessera train: a run from a recipe, or one that goes on.
+// tessera train: starts a run from a recipe, or resumes one.
 
 #include <fmt/core.h>
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the command line changes in a recipe; a new run only.
+// Options that change the config, so they are for a new run only.
 const std::vector<std::string> run_options{
     "--recipe",     "--set",        "--dataset", "--model", "--epochs",           "--batch",
     "--lr",         "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head",

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// What MODEL means on the command line: the name of a preset, a config (.json: a model's own, or the one of a
-// training run), or a checkpoint or fixture (.safetensors) that holds its config.
+// MODEL on the command line: the name of a preset, a config (.json: of a model or of a training run), or a
+// checkpoint or fixture (.safetensors), which holds its config.
 class ModelSource {
  public:
   ModelSource() = default;
@@ -21,9 +21,9 @@ class ModelSource {
   Option* add_to(Command& command, const std::string& option);
 
   const std::string& name() const { return model_; }
-  // The model's config. Fails for a name that is not known, and for a size given beside a file that holds it.
+  // The model's config. Fails for an unknown name, and if a size is given although the file already holds it.
   Json config() const;
-  // That of another preset, at the size that was given. Fails, saying why, where the preset has no such size.
+  // The config of another preset at the given size. Fails with the reason if the preset has no such size.
   Json config_of_preset(const std::string& name) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// While one lives, what is printed to stdout goes to `descriptor` instead.
+// While it lives, output to stdout goes to the file descriptor instead.
 class Redirect {
  public:
   explicit Redirect(int descriptor) {

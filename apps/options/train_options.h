@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// The command line of tessera train, and of what measures a run.
+// The options of `tessera train` and `tessera bench run`.
 struct TrainOptions {
   Command* command = nullptr;
   std::string recipe, dataset, data, model, init, out, resume;

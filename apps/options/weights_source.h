@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Weights that came without a run: a .safetensors file that timm saved, say. What a checkpoint would know
-// beside them is given on the command line.
+// Weights without a run, such as a .safetensors file saved by timm. The command line gives what a checkpoint
+// would hold besides.
 class WeightsSource {
  public:
   // Adds --weights FILE, and what goes with it: --model, --image-size, --classes, --resize-positions,
