@@ -29,6 +29,15 @@ LvVit::ConvStem::Options read_stem(Fields fields) {
   return o;
 }
 
+void check_sp_layers(const Fields& fields, int64_t sp_layers, int64_t depth, bool has_prior) {
+  if (sp_layers >= depth)
+    fields.fail_at("sp_layers", "is ", sp_layers, " of ", depth,
+                   " blocks; one at least must follow, which the class token joins");
+  if ((sp_layers > 0) != has_prior)
+    fields.fail_at("sp_layers", "is ", sp_layers, " and attention.prior ", has_prior ? "given" : "left out",
+                   "; the prior is of the first sp_layers blocks, so they go together");
+}
+
 // The grid of the stem's tokens. A remainder of the image that fills no patch is left out, because the stem's
 // convolutions leave it out.
 Grid stem_grid(int64_t image_size, int64_t patch_size) {
@@ -100,12 +109,7 @@ LvVit::LvVit(const Json& config, const Scope& outer) {
   is_dense = fields.get("dense", false);
   mix_token = fields.get("mix_token", false);
   const bool has_prior = attention.prior.sharing != Sharing::none;
-  if (sp_layers >= depth)
-    fields.fail_at("sp_layers", "is ", sp_layers, " of ", depth,
-                   " blocks; one at least must follow, which the class token joins");
-  if ((sp_layers > 0) != has_prior)
-    fields.fail_at("sp_layers", "is ", sp_layers, " and attention.prior ", has_prior ? "given" : "left out",
-                   "; the prior is of the first sp_layers blocks, so they go together");
+  check_sp_layers(fields, sp_layers, depth, has_prior);
   if (mix_token && !is_dense)
     fields.fail_at("mix_token", "needs dense: the swapped tokens are told by their own labels alone");
   fields.done();

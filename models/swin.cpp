@@ -59,12 +59,11 @@ Tensor index(const std::vector<int64_t>& order) {
 }  // namespace
 
 Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention,
-                               Grid its_grid, int64_t wanted_window, bool shifted, int64_t hidden,
-                               double drop_rate, double eps)
+                               Grid its_grid, Windows windows, int64_t hidden, double drop_rate, double eps)
     : grid(its_grid), drop_path(drop_rate), path(scope.path()) {
-  const int64_t window = std::min({wanted_window, grid.height, grid.width});
-  const bool room = std::min(grid.height, grid.width) > wanted_window;
-  const int64_t shift = shifted && room ? window / 2 : 0;
+  const int64_t window = std::min({windows.size, grid.height, grid.width});
+  const bool room = std::min(grid.height, grid.width) > windows.size;
+  const int64_t shift = windows.shifted && room ? window / 2 : 0;
   check(grid.height % window == 0 && grid.width % window == 0, "swin: a map of ", grid.height, " x ",
         grid.width, " tokens is no whole number of windows of ", window);
   norm1 = LayerNorm(scope / "norm1", dim, eps);
@@ -126,8 +125,9 @@ Swin::Swin(const Json& config, const Scope& outer) {
       layer.merging.emplace(here / "downsample", dims[i - 1], grid, frame.eps);
     if (i > 0) grid = {grid.height / 2, grid.width / 2};
     for (int64_t j = 0; j < depth[i]; ++j, ++built)
-      layer.blocks.emplace_back(here / "blocks" / j, dims[i], frame.attention[i], grid, window, j % 2 == 1,
-                                frame.hidden(dims[i]), frame.rates[static_cast<size_t>(built)], frame.eps);
+      layer.blocks.emplace_back(here / "blocks" / j, dims[i], frame.attention[i], grid,
+                                Windows{window, j % 2 == 1}, frame.hidden(dims[i]),
+                                frame.rates[static_cast<size_t>(built)], frame.eps);
     layers.push_back(std::move(layer));
   }
   norm = LayerNorm(scope / "norm", dims.back(), frame.eps);

@@ -21,9 +21,15 @@ struct Swin {
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
 
+  // Windows of size x size tokens. A map that is no larger is one window and is not shifted.
+  struct Windows {
+    int64_t size;
+    bool shifted;
+  };
+
   struct WindowBlock {
-    WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t window,
-                bool shifted, int64_t hidden, double drop_path, double eps);
+    WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
+                Windows windows, int64_t hidden, double drop_path, double eps);
     Tensor operator()(const Tensor& x, Pass& pass) const;  // [B, h w, D] -> [B, h w, D]
 
     LayerNorm norm1;

@@ -1,5 +1,5 @@
-// The papers' ideas compose: every combination of them on every backbone builds, or is refused with a reason,
-// and one step down the gradient lowers the loss.
+// The papers' ideas compose: every combination on every backbone is built, or refused with a reason, and one
+// step of gradient descent lowers the loss.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ struct Backbone {
   Json config;  // without tokenizer and attention
   Json patch, shifted;
   Json heads;
-  std::vector<Json> pools;  // null: it has none
+  std::vector<Json> pools;  // null: the backbone has no pooling
 };
 
 std::vector<Backbone> backbones() {
@@ -71,7 +71,8 @@ std::vector<Json> attentions(const Json& heads) {
   return all;
 }
 
-// Moved off their start, where some are zero and block each other's gradient (the prior's second layer).
+// Perturbs all parameters, because some start at zero and make other gradients zero (the prior's second
+// layer).
 void perturb(const Parameters& parameters) {
   uint64_t seed = 0;
   for (const Parameter& p : parameters) {
@@ -81,10 +82,10 @@ void perturb(const Parameters& parameters) {
   }
 }
 
-// Why a gradient may be zero throughout. The tokens of the last layer reach the logits through the class
-// token alone, whose pairs have no place on the grid, and what a convolution after it makes of them is not
-// read. (A prior that all layers share has the others.) And a bias in front of a batch norm shifts what is
-// centred anyway.
+// Whether a parameter's gradient may be zero. The last layer reaches the logits through the class token
+// alone, whose pairs have no prior, decay or relative bias; a convolution of the patches after it is not read
+// either. (A prior shared by all layers gets gradients from the others.) A bias in front of a batch norm is
+// subtracted with the mean.
 bool may_be_zero(const std::string& arch, const std::string& name) {
   if (arch == "rmt")
     return name == "proj.bias" ||
@@ -121,7 +122,7 @@ void check_gradients(const Model& model, const std::string& arch) {
   }
 }
 
-// One step of plain gradient descent, short enough that the loss must fall if the gradient is its gradient.
+// One step of plain gradient descent, so short that the loss must fall if the gradient is right.
 void check_step(const Model& model, const std::string& arch) {
   perturb(model.parameters);
   const Tensor images = random_tensor({3, 3, 8, 8}, 77),

@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// Moves every weight off its start, where some are zero and block each other's gradient.
+// Perturbs every weight of a double model, because some start at zero and make other gradients zero.
 inline void perturb(const Model& model, double size = 0.2) {
   uint64_t seed = 0;
   for (const Parameter& p : model.parameters) {
@@ -24,8 +24,8 @@ inline void perturb(const Model& model, double size = 0.2) {
   }
 }
 
-// The slope of `loss` along a random direction of each parameter of a double model, by its gradient and by
-// central differences of fourth order.
+// Checks the gradient of `loss` along a random direction of each parameter of a double model against central
+// differences of fourth order.
 inline void check_slopes(const Model& model, const std::function<Tensor()>& loss, double tolerance = 1e-6) {
   model.parameters.zero_grad();
   {

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// A preset of each family, made small.
+// A preset of each architecture of classifiers, made small.
 struct Family {
   const char* preset;
   Json smaller;
@@ -46,7 +46,7 @@ inline std::vector<Family> families() {
   };
 }
 
-// How many steps of AdamW it takes until every image is told right; `most` where they do not do.
+// The number of AdamW steps until every image is classified correctly, or `most` if that is not enough.
 inline int steps_to_learn(const Model& model, const TensorMap& inputs, double lr, int most) {
   AdamW optimizer(make_groups(trainable(model.parameters), 0));
   for (int step = 0; step < most; ++step) {
@@ -61,7 +61,7 @@ inline int steps_to_learn(const Model& model, const TensorMap& inputs, double lr
   return most;
 }
 
-// Each family learns the images of `inputs` by heart within `most` steps.
+// Checks that each family learns the images of `inputs` by heart within `most` steps.
 inline void check_all_learn(const TensorMap& inputs, int64_t classes, int most) {
   for (const auto& family : families()) {
     CAPTURE(family.preset);

@@ -48,12 +48,12 @@ void expect_shape(const Model& model, const char* name, const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("every score term in both forms has the gradient that differences show") {
+TEST_CASE("every score term in both forms has the gradient of central differences") {
   const Model model = build(everything(), {.dtype = DType::f64});
   perturb(model);
   const Tensor images = random_tensor({2, 2, 8, 8}, 99),
                labels = Tensor::from(std::vector<int64_t>{2, 0}, {2});
-  // A batch norm's own statistics at one time, the batch's at another.
+  // Once with batch norm's running statistics, once with the batch's.
   for (const bool training : {false, true})
     check_slopes(
         model,
@@ -136,7 +136,7 @@ TEST_CASE("a line's prior and relative bias are the entries of the grid's") {
   }
 }
 
-TEST_CASE("parameters have the names and shapes of the names table") {
+TEST_CASE("parameters have the names and shapes of timm's conventions") {
   const Model model = build(everything());
   expect_shape(model, "patch_embed.convs.0.weight", {4, 2, 3, 3});
   expect_shape(model, "patch_embed.norms.3.running_var", {8});

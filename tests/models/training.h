@@ -13,10 +13,10 @@
 #include "models/model.h"
 #include "models/presets.h"
 
-// What tests of several models do.
+// Helpers that the tests of several models share.
 namespace tessera {
 
-// The reason for which build() refuses a config, "" if it does not.
+// The message with which build() refuses a config, or "" if it accepts it.
 inline std::string refusal(const Json& config) {
   try {
     build(config);
@@ -26,14 +26,14 @@ inline std::string refusal(const Json& config) {
   return "";
 }
 
-// build() refuses the config for a reason that says `part`.
+// Checks that build() refuses the config with a message that contains `part`.
 inline void check_refused(const Json& config, const std::string& part) {
   const std::string said = refusal(config);
   CAPTURE(said);
   CHECK(said.find(part) != std::string::npos);
 }
 
-// The preset costs so many thousands of parameters, rounded, and exactly so many multiply-accumulates.
+// Checks a preset's parameters, in thousands, and its exact multiply-accumulates.
 inline void check_cost(const std::string& name, int64_t size, int64_t classes, int64_t thousands,
                        int64_t macs) {
   CAPTURE(name);
@@ -42,7 +42,7 @@ inline void check_cost(const std::string& name, int64_t size, int64_t classes, i
   CHECK(cost.macs == macs);
 }
 
-// The losses of training steps on one batch, without dropout.
+// The losses of `steps` training steps on one batch, without dropout.
 inline std::vector<double> losses(const Model& model, const TensorMap& inputs, int steps, double lr) {
   AdamW optimizer(make_groups(trainable(model.parameters), 0));
   std::vector<double> values;
