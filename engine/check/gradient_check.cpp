@@ -148,7 +148,8 @@ void check_splits(const OpCase& op_case, Failures& failures) {
   judge(chunks.split_loops() - before_backward, op_case.unsplit_backward, "backward");
 }
 
-// In short chunks: against f64 in whole ones, and one thread against many, bit by bit.
+// Repeats the checks with short chunks, against f64 in whole ones, and compares one thread with many bit by
+// bit.
 void check_threads(const OpCase& op_case, const Run& reference, Failures& failures) {
   check_splits(op_case, failures);
   const SmallChunks chunks(short_chunk);

@@ -1,4 +1,4 @@
-// Every check of every case, in one loop: a new op with its cases is tested here without a word more.
+// Every check of every case in one loop, so that a new op is tested as soon as it has cases.
 
 #include <doctest/doctest.h>
 
@@ -13,13 +13,15 @@ using namespace tessera;
 
 namespace {
 
-// TESSERA_CASES: names of ops, each followed by a comma, to check these alone.
+// The environment variable TESSERA_CASES restricts the checks to the ops that it names, each followed by a
+// comma.
 bool chosen(const OpCase& c) {
   const char* names = std::getenv("TESSERA_CASES");
   return !names || !*names || std::string(names).find(c.op + ",") != std::string::npos;
 }
 
-// What the plain twins are composed of. gelu is here because no op computes erf.
+// The ops that plain twins are composed of, which need none themselves. gelu is among them because no op
+// computes erf.
 bool is_primitive(std::string_view op) {
   constexpr std::string_view primitive[] = {
       "add", "subtract",     "multiply", "divide", "scale",    "add_scalar", "cast",

@@ -24,7 +24,7 @@ TEST_CASE("the rows whose largest value stands at their label are counted, the f
 TEST_CASE("cuda: as many are right as on the CPU") {
   if (!cuda_here()) return;
   const Tensor logits = random_tensor({70, 37}, 3), labels = Tensor::empty({70}, DType::i64);
-  for (int64_t i = 0; i < 70; ++i) {  // the largest of every other row, and an equal one before it in some
+  for (int64_t i = 0; i < 70; ++i) {  // every other row is right, unless an equal value comes first
     double* row = logits.data<double>() + i * 37;
     const int64_t best = std::max_element(row, row + 37) - row;
     labels.data<int64_t>()[i] = i % 2 == 0 ? best : (best + 1) % 37;

@@ -10,7 +10,8 @@
 
 using namespace tessera;
 
-// TESSERA_CUDA_CASES: names of ops, with a comma after each, to look at these alone.
+// The environment variable TESSERA_CUDA_CASES restricts the checks to the ops that it names, each followed by
+// a comma.
 TEST_CASE("cuda: every op against the CPU, f64, f32 and bf16") {
   if (!cuda_here()) return;
   const char* chosen = std::getenv("TESSERA_CUDA_CASES");

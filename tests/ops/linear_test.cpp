@@ -57,7 +57,8 @@ TEST_CASE("linear: each gradient alone") {
   }
 }
 
-// The same products by BLAS, at sizes beyond a panel, a tile, a group, a depth block, and the sums' memory.
+// linear against BLAS at sizes that exceed a panel, a tile, a group, a block of the depth, and the memory of
+// the sums.
 TEST_CASE("linear: large sizes agree with matmul") {
   const std::vector<std::array<int64_t, 3>> sizes{
       {1300, 48, 50}, {70, 1700, 30}, {40, 70, 1600}, {9000, 3, 5}, {1060, 1700, 1700}};

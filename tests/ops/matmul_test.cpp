@@ -101,7 +101,7 @@ template <class T> void check_gemm(int64_t m, int64_t n, int64_t k, double toler
     }
 }
 
-// The middle one of three products by the kernel of batches, written over NaNs and added to numbers.
+// Checks the second of three products of a batch, once written over NaNs and once added to numbers.
 template <class T> void check_batch(int64_t m, int64_t n, int64_t k, double tolerance) {
   for (const bool trans_a : {false, true})
     for (const bool trans_b : {false, true}) {

@@ -10,7 +10,7 @@ namespace {
 struct Setting {
   std::string variant;
   int64_t images = 2, heads = 2, tokens = 5, head_dim = 3;
-  int64_t apart_keys = 0;  // > 0: q, k and v apart, with as many keys
+  int64_t apart_keys = 0;  // if positive, q, k and v are separate, with so many keys
   bool learned_scale = false, bias = false, slopes = false, gates = false, mask_diagonal = false;
   int64_t prior_heads = 0, windows = 0;
   double masked = -std::numeric_limits<double>::infinity();  // scores between windows
@@ -140,7 +140,7 @@ std::vector<Setting> windows() {
   return {
       {.variant = "windows", .images = 4, .tokens = 5, .windows = 2},
       {.variant = "biased windows", .images = 4, .tokens = 5, .head_dim = 8, .bias = true, .windows = 2},
-      // Swin's -100 and LSA's diagonal: exp of all that the first token, or the last one, sees is 0 in f32.
+      // With Swin's -100 and LSA's diagonal, exp of every score of the first or last token is 0 in f32.
       {.variant = "a token alone in its window",
        .images = 3,
        .tokens = 4,
@@ -160,7 +160,7 @@ std::vector<Setting> windows() {
   };
 }
 
-// Queries apart from keys, and every term at once.
+// Separate queries and keys, and every term at once.
 std::vector<Setting> combinations() {
   return {
       {.variant = "q, k, v apart",
@@ -211,7 +211,7 @@ std::vector<Setting> combinations() {
 // Sizes at which a GPU kernel takes another path.
 std::vector<Setting> gpu_blocks() {
   return {
-      // More than a GPU's block of queries, and than its tile of keys, of bf16 too.
+      // More queries than a GPU's block and more keys than its tile hold, in bf16 too.
       {.variant = "LSA of 97 tokens",
        .images = 1,
        .heads = 1,
@@ -230,7 +230,9 @@ std::vector<Setting> gpu_blocks() {
        .prior_heads = 1,
        .grid = {8, 12},
        .prefix = 1},
-      // Heads that a GPU's block of bf16 holds whole: its last block of keys full, nearly empty, and none.
+      // bf16 heads that a GPU's block holds whole, with the last block of keys full and nearly empty, and a
+      // head that
+      // it does not hold.
       {.variant = "LSA of 65 tokens",
        .heads = 1,
        .tokens = 65,

@@ -39,7 +39,7 @@ void append_decay(OpCases& cases) {
   }
 }
 
-// x off the diagonal, `value` on it.
+// x with `value` on the diagonal.
 Tensor plain_mask(const Tensor& x, double value) {
   const int64_t n = x.dim(-1);
   Tensor diagonal = Tensor::zeros({n, n}, DType::f64);

@@ -43,7 +43,7 @@ OpCases elementwise_cases() {
   append_unary(cases, "scale", [](const Tensor& x) { return scale(x, -1.5); });
   append_unary(cases, "add_scalar", [](const Tensor& x) { return add_scalar(x, 0.75); });
   append_unary(cases, "cast", [](const Tensor& x) { return cast(cast(x, DType::f32), DType::f64); });
-  // What f32 rounds away of x is divided by the differences' step of 1e-3: x is as small.
+  // The rounding of x to f32 is divided by the differences' step of 1e-3, so x is made as small.
   cases.back().inputs = {scale(cases.back().inputs[0], 1e-3)};
   cases.back().tolerance = 1e-6;
   cases.back().unsplit_forward = cases.back().unsplit_backward = "Tensor::to converts in one thread";

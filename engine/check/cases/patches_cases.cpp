@@ -15,7 +15,7 @@ Tensor plain_patches(const Tensor& x, int64_t size) {
       .reshape({b, high * wide, c * size * size});
 }
 
-// The image and, direction by direction, a window of it that is moved over a frame of zeros.
+// The image and, for each direction, a shifted window of the image in a frame of zeros.
 Tensor plain_copies(const Tensor& x, Directions directions, int64_t shift) {
   struct Offset {
     int64_t down, right;

@@ -10,7 +10,7 @@ namespace {
 
 using In = std::span<const Tensor>;
 
-// The taps as a matrix [output, input].
+// The taps of an axis as a matrix [output, input].
 Tensor matrix(const Taps& taps, const Tensor& like) {
   Tensor dense = Tensor::zeros({static_cast<int64_t>(taps.of.size()), taps.input_size}, DType::f64);
   for (size_t i = 0; i < taps.of.size(); ++i)

@@ -9,7 +9,7 @@ namespace {
 
 using In = std::span<const Tensor>;
 
-// The entries one by one.
+// Slices the entries one by one and joins them.
 Tensor plain(const Tensor& x, int axis, const std::vector<int64_t>& index) {
   std::vector<Tensor> entries;
   for (const int64_t i : index) entries.push_back(slice(x, axis, i, 1));

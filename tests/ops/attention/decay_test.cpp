@@ -27,7 +27,7 @@ TEST_CASE("fixed decay takes a head's slope off for each step") {
 }
 
 TEST_CASE("content decay is the mean of two gates times their distance") {
-  const Tensor gates = Tensor::from({-9, -1, -3}, {1, 3, 1});  // the class token's counts for nothing
+  const Tensor gates = Tensor::from({-9, -1, -3}, {1, 3, 1});  // the class token's gate has no effect
   CHECK(content_decay(gates, {1, 2}, 1, 0.5).values() == std::vector<double>{0, 0, 0, 0, 0, -1, 0, -1, 0});
   CHECK(content_decay(gates, {1, 2}, 1, 0.5, false).values() ==
         std::vector<double>{0, 0, 0, 0, -0.5, -1, 0, -1, -1.5});

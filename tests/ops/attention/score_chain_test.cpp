@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t n = 4, heads = 3, head = 1, image = 5;
 
-// Every term at once, of numbers that can be moved.
+// Tensors for every term at once, whose elements the test can change.
 struct AllTerms {
   std::vector<double> scale = numbers({heads}, 1), prior = numbers({heads, n, n}, 2),
                       bias = numbers({heads, n, n}, 3), slopes = numbers({heads}, 4),
@@ -68,7 +68,7 @@ double slope(const AllTerms& terms, double& x, double& raw, At at) {
   return (above - below) / (2 * h);
 }
 
-// A chain that knows its terms does what one does that looks for them.
+// A chain compiled for its terms computes what a chain that tests for them does.
 template <ChainTerms terms> void check_known(const AllTerms& t) {
   BatchTerms<double> batch = t.batch();
   if (!may_have(terms, ChainTerms::prior)) batch.prior = nullptr;
