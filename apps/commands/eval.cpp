@@ -165,7 +165,7 @@ ExitCode run(const Options& options) {
                                         {.device = options.device, .resident = false});
   std::vector<Judgement> judgements;
   allow_tf32(options.precision == Precision::tf32);
-  const bool narrow = judged_in(task, options.precision) == DType::bf16;
+  const bool narrow = evaluation_dtype(task, options.precision) == DType::bf16;
   const Model model = narrow ? copy_as(checkpoint.model, DType::bf16) : checkpoint.model;
   const Evaluation e = *evaluate(model, *loader,
                                  {.device = options.device,

@@ -113,7 +113,7 @@ RateCurve sweep_rates(Trainer& trainer, const RateSweep& sweep) {
   for (int64_t k = 0; k < sweep.steps && !curve.diverged; ++k) {
     const double way = static_cast<double>(k) / static_cast<double>(std::max<int64_t>(sweep.steps - 1, 1));
     const double rate = sweep.lowest * std::pow(sweep.highest / sweep.lowest, way);
-    const double loss = trainer.try_rate(rate);
+    const double loss = trainer.try_learning_rate(rate);
     curve.diverged = !std::isfinite(loss);
     if (curve.diverged) break;
     mean = k == 0 ? loss : smoothing * mean + (1 - smoothing) * loss;

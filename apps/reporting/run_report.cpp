@@ -89,7 +89,7 @@ JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device
                                         Pipeline(source.checkpoint.data.empty_dataset()), config, computing);
   const Model& own = source.checkpoint.model;
   const Model model =
-      judged_in(run.task, computing.precision) == DType::bf16 ? copy_as(own, DType::bf16) : own;
+      evaluation_dtype(run.task, computing.precision) == DType::bf16 ? copy_as(own, DType::bf16) : own;
   allow_tf32(computing.precision == Precision::tf32);
   JudgedPass pass;
   pass.evaluation = *evaluate(

@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-// The "augment" object of a config; what is left out is as in `defaults`.
+// Reads the "augment" object of a config; keys that are left out have the values of `defaults`.
 AugmentOptions read_augment(Fields fields, AugmentOptions defaults);
-// All of it, which read_augment reads back.
+// The whole object, which read_augment reads back.
 Json to_json(const AugmentOptions& options);
 
 }  // namespace tessera

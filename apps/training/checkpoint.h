@@ -1,7 +1,7 @@
 #pragma once
 
-// A trained model in one .safetensors file: weights, and in the metadata the model's config and what it needs
-// to know of its data, so that eval and predict need no more than the file.
+// A trained model in one .safetensors file: the weights, and in the metadata the model's config and the facts
+// about its data set (classes, normalisation), so that evaluation and prediction need the file alone.
 
 #include <filesystem>
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace tessera {
 
-// Of the data set that a model was trained on.
+// Facts about the data set that a model was trained on.
 struct DataFacts {
-  DataConfig source;  // which one and how it was cut; not where it lies or is kept
+  DataConfig source;  // its name and how it was split, without paths of this machine
   std::vector<std::string> class_names;
   Normalisation normalisation;
   int64_t image_size = 0;  // pixels a side
 
   DataFacts() = default;
   DataFacts(const DataConfig& source, const Dataset& dataset);
-  // A data set without pictures, for a Pipeline.
+  // A data set with these facts and no pictures, to construct a Pipeline from.
   Dataset empty_dataset() const;
 };
 
@@ -29,15 +29,15 @@ struct Checkpoint {
   std::filesystem::path path;
   Model model;
   DataFacts data;
-  Json training;  // epoch, step, top1 ...: what it was when it was written
+  Json training;  // epoch, step, top1 and so on, as they were when the file was written
 };
 
-// `training` may be any object; it is shown, never needed.
+// Writes a checkpoint atomically. `training` may be any object; it is only ever shown.
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,
                       const Json& model_config, const DataFacts& data, const Json& training);
 
-// The file that `path` means: of a run folder, its best.safetensors, else its last. Fails for a folder that
-// has neither.
+// The checkpoint at `path`: a file itself, or of a run folder best.safetensors, and if there is none
+// last.safetensors. Fails for a folder that has neither.
 std::filesystem::path checkpoint_file(const std::filesystem::path& path);
 
 // Reads checkpoint_file(path). Fails for a file without the metadata, and where

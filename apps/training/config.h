@@ -1,6 +1,6 @@
 #pragma once
 
-// Everything that a training run is, as one document: recipes and a run's config.json are written so.
+// The config of a training run, one JSON document: recipes and a run's config.json have this form.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,17 +18,17 @@
 namespace tessera {
 
 struct DataConfig {
-  std::string name;        // of the data set, as in data/registry.h
-  std::string dir;         // where it lies; recipes leave it to --data
+  std::string name;        // of the data set, see data/registry.h
+  std::string dir;         // its folder; recipes leave it out, and --data gives it
   int64_t image_size = 0;  // pixels a side; 0: the data set's own
-  int64_t seed = 0;        // of a folder's split, of shapes, and of the parts below
+  int64_t seed = 0;        // draws a folder's split, the shapes, and the subsets below
   double validation_fraction = 0.1;
   bool coarse_labels = false;
-  int64_t cache_mb = 256;         // MiB of decoded pictures kept
-  bool on_device = true;          // on a GPU: keep the training pictures in its memory, where they fit
-  int64_t train_images = 0;       // train on so many, drawn by the seed; 0: all
-  int64_t validation_images = 0;  // evaluate on so many; 0: all
-  std::string token_labels;       // the folder of a teacher's maps, see data/token_labels.h; empty: none
+  int64_t cache_mb = 256;         // MiB of decoded pictures that are kept in memory
+  bool on_device = true;          // on a GPU: keep the training pictures in its memory if they fit
+  int64_t train_images = 0;       // train on a subset of this size, drawn by the seed; 0: on all
+  int64_t validation_images = 0;  // evaluate on a subset of this size; 0: on all
+  std::string token_labels;       // folder of a teacher's maps, see data/token_labels.h; empty: none
 };
 
 struct OptimizerConfig {
@@ -38,11 +38,11 @@ struct OptimizerConfig {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
   double momentum = 0.9;                          // sgd
   bool nesterov = false;                          // sgd
-  std::vector<GroupRule> groups;                  // what is special about some parameters
+  std::vector<GroupRule> groups;                  // other rates and decays for some parameters
 };
 
-// Linear warm-up from warmup_lr, then a decay to min_lr, which the last cooldown_epochs stay at. A config's
-// default warm-up is a tenth of its epochs, 10 at most; its default warmup_lr is its min_lr.
+// Linear warm-up from warmup_lr to the optimizer's lr, then a decay to min_lr, at which the last
+// cooldown_epochs stay. By default the warm-up is a tenth of the epochs, 10 at most, and warmup_lr is min_lr.
 struct ScheduleConfig {
   std::string decay = "cosine";  // or "linear", or "none": the learning rate stays
   double warmup_epochs = 10;
@@ -52,17 +52,18 @@ struct ScheduleConfig {
 };
 
 struct CheckpointConfig {
-  int64_t every_steps = 0;    // within an epoch; 0: never by count
-  double every_minutes = 10;  // likewise by the clock; 0: never. After each epoch state is saved in any case
-  int64_t every_epochs = 0;   // weights of so many epochs' ends, beside best and last; 0: of none
-  int64_t keep = 0;           // so many of those, the newest; 0: all
+  // The state is saved after each epoch; within an epoch also every so many steps and minutes. 0: never.
+  int64_t every_steps = 0;
+  double every_minutes = 10;
+  int64_t every_epochs = 0;  // keep the weights after every so many epochs, beside best and last; 0: of none
+  int64_t keep = 0;          // how many of these files stay, the newest; 0: all
 };
 
-// The weights that a run begins with, where they are not drawn afresh.
+// The weights that a run begins with, if they are not drawn at random.
 struct InitConfig {
   std::string weights;            // .safetensors, Tessera's or timm's, or a run folder; empty: none
-  bool resize_positions = false;  // see models/weights.h
-  bool fresh_head = false;        // likewise
+  bool resize_positions = false;  // resize position embeddings to the image size, see models/weights.h
+  bool fresh_head = false;        // leave out the file's classifier, see models/weights.h
 };
 
 // The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.
@@ -81,10 +82,10 @@ struct TrainConfig {
   // running statistics by each part in turn. For models with batch norms.
   BatchNormStatistics batch_norm = BatchNormStatistics::batch;
   int64_t epochs = 100;
-  int64_t steps = 0;   // end, and reach the schedule's end, after so many; 0: all epochs
+  int64_t steps = 0;   // the run's and the schedule's length in steps; 0: `epochs` says it
   int64_t passes = 1;  // over the training images in one epoch
-  // Each image so often in a row, an epoch's length staying `passes` times the images: with 3, DeiT's
-  // repeated augmentation (Hoffer et al., 2020). The code of "Vision Transformer for Small-Size Datasets" has
+  // How often each image comes in a row; an epoch stays `passes` times as long as the set. 3 is DeiT's
+  // repeated augmentation (Hoffer et al., 2020); the code of "Vision Transformer for Small-Size Datasets" has
   // 3 passes and no repetition instead.
   int64_t repetitions = 1;
   int64_t epoch_multiple = 1;  // images in an epoch are cut to a multiple of this; 256 in DeiT's code
@@ -92,8 +93,8 @@ struct TrainConfig {
   ScheduleConfig schedule;
   double clip = 0;         // the largest norm of the gradient; 0: any
   double smoothing = 0.1;  // of the labels
-  double ema = 0;          // decay of the weights' moving average, which is then what is evaluated; 0: none
-  int64_t eval_every = 1;  // epochs; the last one is evaluated in any case
+  double ema = 0;          // decay of a moving average of the weights, which is then evaluated; 0: none
+  int64_t eval_every = 1;  // evaluate after every so many epochs, and after the last one
   CheckpointConfig checkpoint;
   bool tensorboard = false;  // write TensorBoard's event files too
   int64_t seed = 0;          // of weights, order and augmentation
@@ -103,15 +104,15 @@ struct TrainConfig {
 
 // Fails for an unknown key with the nearest known one, and for a value of the wrong type or out of range;
 // messages begin with `where`. A run's config.json from before the key "batch_norm" means what it did then:
-// the whole batch for models with batch norms. Whatever is left out has its default, which for a diffusion
-// model means neither smoothing, which it cannot have, nor crop, whose margins it would learn to draw, and
-// for a segmenter no smoothing.
+// the whole batch for models with batch norms. Keys that are left out have their defaults. For a diffusion
+// model the defaults are no smoothing, as it has no label to smooth, and no crop padding, which it would
+// learn to draw; for a segmenter no smoothing.
 TrainConfig read_train_config(const Json& document, const std::string& where);
 
 // The whole config, which read_train_config reads back.
 Json to_json(const TrainConfig& config);
 
-// The "data" part of it alone.
+// The "data" object alone.
 DataConfig read_data_config(Fields fields);
 Json to_json(const DataConfig& config);
 

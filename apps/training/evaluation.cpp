@@ -25,8 +25,8 @@ double log_sum_of(const float* x, int64_t classes) {
   return largest + std::log(sum);
 }
 
-// How many classes come before `label`: a larger logit, or the same and a smaller number. All do where the
-// logit is NaN, which is no answer.
+// The number of classes ranked before `label`: with a larger logit, or the same logit and a smaller number. A
+// NaN logit ranks last, as it is no answer.
 int64_t rank_of(const float* x, int64_t classes, int64_t label) {
   if (std::isnan(x[label])) return std::numeric_limits<int64_t>::max();
   int64_t rank = 0;
@@ -73,7 +73,7 @@ std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
   return judgements;
 }
 
-// Adds the images and returns what was made of each, if that is wanted: by their place among them.
+// Counts the images and returns a judgement of each, numbered from 0, if they are wanted.
 std::vector<Judgement> add_images(Evaluation& result, const Model& model, const Tensor& images,
                                   const Tensor& targets, Pass& pass, bool wanted) {
   if (result.task == Task::diffuse) {

@@ -12,24 +12,24 @@
 
 namespace tessera {
 
-// One picture as a classifier or a segmenter saw it.
+// The answer of a classifier or a segmenter for one picture.
 struct Judgement {
   int64_t picture;                     // its number in the split
-  int64_t label = -1, predicted = -1;  // a classifier's
-  int64_t rank = 0;                    // likewise: how many classes it finds likelier than the label
-  double confidence = 0;               // the probability of `predicted`; of a segmenter, none
-  double right = 0;                    // whether they agree, 0 or 1; a segmenter's share of right pixels
-  double loss = 0;                     // cross entropy, a classifier's
+  int64_t label = -1, predicted = -1;  // classes; of a classifier only
+  int64_t rank = 0;                    // number of classes with a larger logit; of a classifier only
+  double confidence = 0;               // the probability of `predicted`; of a classifier only
+  double right = 0;  // a classifier's 1 if predicted == label, a segmenter's share of pixels
+  double loss = 0;   // cross entropy; of a classifier only
 };
 
-// How well a model does on labelled pictures. Of a diffusion model, images and loss alone; of a segmenter
-// those and its pixels.
+// The counts of a model's answers on labelled pictures. A diffusion model has images and loss alone, a
+// segmenter these and the counts of its pixels.
 struct Evaluation {
   Task task = Task::classify;
   int64_t classes = 0, images = 0;
-  int64_t correct = 0, correct5 = 0;  // label has the largest logit, is among the five largest
-  double loss_sum = 0;                // cross entropy, a segmenter's by pixels, without smoothing; a
-                                      // diffusion model's training loss
+  int64_t correct = 0, correct5 = 0;  // images whose label has the largest logit, one of the five largest
+  double loss_sum = 0;                // of cross entropy without smoothing (a segmenter's is a mean over
+                                      // pixels), or of a diffusion model's training loss
   std::vector<int64_t> confusion;     // pictures by label and prediction. [K, K]
   std::optional<SegmentationCounts> pixels;
 
@@ -42,24 +42,25 @@ struct Evaluation {
 
   double score() const;  // by task; see task.h
 
-  // Counts the rows of logits [B, K] f32, both on the CPU; what was made of each, `picture` being its row.
+  // Counts the rows of logits [B, K] f32 by their labels [B] i64, both on the CPU. Returns a judgement of
+  // each row, whose `picture` is the row's number.
   std::vector<Judgement> add(const Tensor& logits, const Tensor& labels);
-  // Counts the pixels of scores [B, K, H, W] by masks [B, H, W].
+  // Counts the pixels of scores [B, K, H, W] by masks [B, H, W] i64.
   void add_pixels(const Tensor& scores, const Tensor& masks);
-  // Counts images by their mean loss alone.
+  // Counts `count` images with this mean loss.
   void add_loss(double mean, int64_t count);
 
-  // The last columns of metrics.csv: loss, top-1 and top-5, empty where there are none, and a segmenter's
-  // mean IoU and pixel accuracy. The same as JSON, without what there is not; and in words.
+  // The last columns of metrics.csv: loss, top-1 and top-5, empty if the task has none, and a segmenter's
+  // mean IoU and pixel accuracy. As JSON, only those that the task has; and as text for a person.
   std::string csv() const;
   Json json() const;
   std::string text() const;
 };
 
-// What the task learns from: the labels [B], or a segmenter's masks [B, H, W].
+// The targets of a batch: the labels [B], or a segmenter's masks [B, H, W].
 const Tensor& targets_of(const Batch& batch, Task task);
 
-// A pass over all pictures of a split, with what was made of each.
+// The evaluation of a split, with a judgement of each picture.
 struct JudgedPass {
   Evaluation evaluation;
   std::vector<Judgement> judgements;
@@ -69,17 +70,18 @@ struct EvaluateOptions {
   // Images that go forward at once; 0: a batch of the loader. Not given: 32 on a CPU, a batch on a GPU.
   std::optional<int64_t> micro_batch = std::nullopt;
   Device device = Device::cpu;
-  // Asked before each batch, with the images done so far; false ends the evaluation.
+  // Called before each batch with the number of images done; false ends the evaluation.
   std::function<bool(int64_t)> go_on;
-  // Where it is given, a judgement of each picture is added to it; none by a diffusion model.
+  // If not null, a judgement of each picture is appended. A diffusion model gives none.
   std::vector<Judgement>* judgements = nullptr;
 };
 
-// Walks one epoch of the loader, in the type of the model's weights. A diffusion model meets the same noise
-// at the same times on each walk in the same batches. Nothing if go_on ended it.
+// Evaluates the model on one epoch of the loader, in the type of the model's weights. A diffusion model gets
+// the same noise at the same times each time it is evaluated in the same batches. Returns nothing if go_on
+// ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
-// A loader over all of `split`, in order, as evaluation sees it; delivered to the CPU if the split has masks.
+// A loader over all of `split` in order, without augmentation. A split with masks is delivered to the CPU.
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
                                           int64_t batch, const DeliveryOptions& delivery = {});
 

@@ -22,17 +22,17 @@ using Scalars = std::span<const std::pair<std::string, double>>;  // tag, value;
 
 // Event messages (tensorflow/core/util/event.proto), `wall_time` in seconds since 1970.
 std::string version_event(double wall_time);              // what a file begins with
-std::string start_event(double wall_time, int64_t step);  // later steps of other files are void
+std::string start_event(double wall_time, int64_t step);  // makes steps from here on in other files void
 std::string scalars_event(double wall_time, int64_t step, Scalars scalars);
 // A picture as the bytes of a PNG file.
 std::string image_event(double wall_time, int64_t step, const std::string& tag, int height, int width,
                         std::string_view png);
 
-// An event file that grows. Events are kept and written out after a few seconds, by flush() and at the end.
+// An event file that grows. Events are buffered and written every few seconds, by flush() and at the end.
 class EventFile {
  public:
-  // A new file of the folder, events.out.tfevents.TIME.HOST.PID, which goes on after `step`. Fails where it
-  // cannot be written.
+  // Makes a new file in the folder, events.out.tfevents.TIME.HOST.PID, whose events come after `step`. Fails
+  // if it cannot be written.
   EventFile(const std::filesystem::path& folder, int64_t step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
@@ -49,7 +49,7 @@ class EventFile {
   std::filesystem::path path_;
   int descriptor_;
   std::string waiting_;
-  double written_ = 0;  // when
+  double written_ = 0;  // time of the last write, in seconds since 1970
 };
 
 }  // namespace tessera

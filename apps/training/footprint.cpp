@@ -15,16 +15,16 @@ namespace {
 
 int64_t in_use() { return static_cast<int64_t>(memory_stats(Device::cpu).in_use); }
 
-// Images and classes, or for a segmenter masks, as a step is given them.
+// Images, and labels or a segmenter's masks, as a step takes them.
 TensorMap inputs_of(const Model& model, int64_t batch) {
   const int64_t side = model.image_size();
   const bool by_pixel = model.config.at("arch") == "segment";
   const Tensor target = Tensor::empty(by_pixel ? Shape{batch, side, side} : Shape{batch}, DType::i64);
-  std::fill_n(target.data<int64_t>(), target.elements(), 0);  // some losses look at it, dry run or not
+  std::fill_n(target.data<int64_t>(), target.elements(), 0);  // some losses read it even in a dry run
   return {{"input", Tensor::empty({batch, model.in_channels(), side, side})}, {"target", target}};
 }
 
-// The most that forward and backward pass of `batch` images hold at once.
+// The peak memory of a forward and a backward pass of `batch` images.
 int64_t peak_of_passes(const Model& model, int64_t batch) {
   const TensorMap inputs = inputs_of(model, batch);
   const int64_t before = in_use();
@@ -68,7 +68,7 @@ Footprint footprint_of(const Json& config) {
   {
     const Model model = build(config);
     footprint.weights = bytes_of_weights(model);
-    peak_of_passes(model, few);  // leaves the parameters' gradients behind, which do not grow with the batch
+    peak_of_passes(model, few);  // makes the parameters' gradients, which do not grow with the batch
     footprint.activations = (peak_of_passes(model, many) - peak_of_passes(model, few)) / (many - few);
   }
   release_cached(Device::cpu);

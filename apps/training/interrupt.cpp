@@ -12,7 +12,7 @@ namespace {
 std::atomic<int> received = 0;
 static_assert(std::atomic<int>::is_always_lock_free);  // as a signal handler needs it
 
-extern "C" void take_down(int number) {
+extern "C" void note_signal(int number) {
   int none = 0;
   if (!received.compare_exchange_strong(none, number) && number == SIGINT) _exit(128 + number);
 }
@@ -24,7 +24,7 @@ constexpr int caught[] = {SIGINT, SIGTERM, SIGUSR1};
 Interrupt::Interrupt() {
   received = 0;
   struct sigaction action {};
-  action.sa_handler = take_down;
+  action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   for (const int number : caught) sigaction(number, &action, nullptr);

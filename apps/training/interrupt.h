@@ -2,9 +2,9 @@
 
 namespace tessera {
 
-// While one lives, SIGINT, SIGTERM and SIGUSR1 (a scheduler's warning that time is up) are taken down instead
-// of ending the program, so that it can finish a step and save. A SIGINT after any of them ends it at once;
-// a SIGTERM or SIGUSR1 after one, as schedulers send, does not disturb the saving.
+// While it lives, SIGINT, SIGTERM and SIGUSR1 (a scheduler's warning that time is up) are noted instead of
+// ending the program, so that it can finish a step and save. A SIGINT after any of them ends the program at
+// once; a later SIGTERM or SIGUSR1, as schedulers send, is ignored while the state is saved.
 class Interrupt {
  public:
   Interrupt();

@@ -7,30 +7,30 @@
 
 namespace tessera {
 
-// What the live line says.
+// The contents of the progress line.
 struct Status {
   int64_t epoch, epochs, step, steps;  // counted from 1; steps in this epoch
-  double loss;                         // over the epoch so far
-  std::optional<double> accuracy;      // likewise, of a classifier
+  double loss;                         // mean over the epoch so far
+  std::optional<double> accuracy;      // over the epoch so far, of a classifier
   double lr;
   double rate;     // images a second
-  double waiting;  // share of the time in which a step waited for data
+  double waiting;  // share of the time in which steps waited for data
   double seconds_left;
 };
 
-// One line that is written anew on a terminal, with a bar; a plain line now and then where stdout is a file
-// or a pipe.
+// Shows progress on stdout: on a terminal one line with a bar, which is redrawn; in a file or a pipe a plain
+// line every 10 seconds.
 class Progress {
  public:
   Progress();
   ~Progress();
 
   void show(const Status& status, bool last);
-  // The same for other work, on a terminal only.
+  // Shows a text as the progress line, on a terminal only.
   void show(const std::string& text);
-  // A line of its own, in place of the live one.
+  // Prints a line that stays, in place of the progress line.
   void note(const std::string& line);
-  // Takes the live line away.
+  // Removes the progress line.
   void clear();
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* single = "For a CPU and an hour or less";
 
-// A row's "model" stays as it is: a null in it is a change to its preset.
+// A "model" replaces the former one whole: a null in it is not a removal here but a change to its preset.
 void change(Json& document, const Json& entry) {
   const Json config = entry.value("config", Json::object());
   document.merge_patch(config);

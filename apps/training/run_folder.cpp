@@ -41,7 +41,7 @@ void append(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
-// A line that a kill has cut short is ended, so that the next one is whole.
+// Ends a line that a killed process left incomplete, so that the next event has a line of its own.
 void end_last_line(int descriptor, const fs::path& path) {
   const off_t size = lseek(descriptor, 0, SEEK_END);
   char last = '\n';

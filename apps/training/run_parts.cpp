@@ -39,7 +39,7 @@ LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, 
   options.seed = static_cast<uint64_t>(config.seed);
   if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
     options.delivery = {.device = computing.device,
-                        .dtype = judged_in(task_of(config.model), computing.precision),
+                        .dtype = evaluation_dtype(task_of(config.model), computing.precision),
                         .resident = config.data.on_device,
                         .classes = learns_from_shares(config, model) ? dataset.classes() : 0};
   return options;

@@ -23,7 +23,7 @@ Ending run_session(Trainer& trainer, RunFolder& folder, const StopAfter& stop, c
   } catch (const std::exception& error) {
     try {
       folder.event("failed", {{"why", error.what()}});
-    } catch (const Error&) {  // as on a full disk: what went wrong first is what is said
+    } catch (const Error&) {  // as on a full disk; the first error is the one to report
     }
     throw;
   }

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// Trains until the run is done or broken off; the run's events tell when it began (`event`: "start" or
-// "resume"), and how it ended: finished, stopped, or failed, whose error is thrown on.
+// Calls trainer.run() and notes in the folder's events.jsonl when the session began (`event`: "start" or
+// "resume") and how it ended: "finished", "stopped", or "failed" with the error, which is thrown again.
 Ending run_session(Trainer& trainer, RunFolder& folder, const StopAfter& stop, const Computing& computing,
                    const char* event);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t pictures_a_side = 4;
 
-// The first pictures of images [B, 3, H, W], a few a row.
+// The first images of a batch [B, 3, H, W] as one square sheet, up to 4 x 4.
 Image contact_of(const Tensor& images, const Normalisation& n) {
   const int64_t height = images.dim(2), width = images.dim(3),
                 side = std::min(pictures_a_side,

@@ -14,16 +14,16 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t most_skipped = 3;  // steps in a row; then the run stops
-constexpr uint64_t pass_tag = 1;     // of the run's seed: the stream of dropout and drop path
+constexpr int64_t most_skipped = 3;  // steps left out in a row after which the run stops
+constexpr uint64_t pass_tag = 1;     // names the random stream of dropout and drop path, split off the seed
 
-// Puts the average, if there is one, in the place of the weights while it lives.
-class Averaged {
+// While it lives, the model has the averaged weights in place of its own, if the run keeps an average.
+class AveragedWeights {
  public:
-  explicit Averaged(const std::optional<Ema>& average) : average_(average) { swap(); }
-  ~Averaged() { swap(); }
-  Averaged(const Averaged&) = delete;
-  Averaged& operator=(const Averaged&) = delete;
+  explicit AveragedWeights(const std::optional<Ema>& average) : average_(average) { swap(); }
+  ~AveragedWeights() { swap(); }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
   void swap() const {
@@ -33,7 +33,7 @@ class Averaged {
   const std::optional<Ema>& average_;
 };
 
-double since(std::chrono::steady_clock::time_point then) {
+double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
@@ -69,7 +69,7 @@ int64_t Trainer::steps_in(int64_t epoch) const {
 
 bool Trainer::stopping() const {
   return Interrupt::signal() != 0 || (stop_.steps > 0 && session_steps_ >= stop_.steps) ||
-         (stop_.seconds > 0 && since(began_) >= stop_.seconds);
+         (stop_.seconds > 0 && seconds_since(began_) >= stop_.seconds);
 }
 
 Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
@@ -93,7 +93,7 @@ bool Trainer::train_epoch(RunFolder& folder) {
   for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
     if (stopping()) return finish_steps(&folder, 0), false;
     start_step(*train_.next());
-    const bool last = steps_begun() == steps, save = !last && save_is_due();
+    const bool last = steps_started() == steps, save = !last && save_is_due();
     finish_steps(&folder, last || save ? 0 : most_left());
     if (at_.step > 0) show(last);
     if (save) save_state(folder);
@@ -107,7 +107,7 @@ StepBatch Trainer::step_batch(const Batch& batch) const {
 }
 
 void Trainer::start_step(const Batch& batch) {
-  const double lr = schedule_.lr(at_.epoch * train_.batches() + steps_begun());
+  const double lr = schedule_.lr(at_.epoch * train_.batches() + steps_started());
   Pass pass{.training = true, .random = Random(at_.random)};
   step_.start(step_batch(batch), lr, pass);
   at_.random = pass.random.state();
@@ -117,20 +117,20 @@ void Trainer::start_step(const Batch& batch) {
 
 void Trainer::finish_steps(RunFolder* folder, size_t left) {
   while (under_way_.size() > left) {
-    const Begun begun = std::move(under_way_.front());
+    const StartedStep started = std::move(under_way_.front());
     under_way_.pop_front();
     const StepResult result = step_.finish();
-    const int64_t images = begun.batch.images.dim(0);
-    at_.add(result, images, begun.lr);
+    const int64_t images = started.batch.images.dim(0);
+    at_.add(result, images, started.lr);
     if (!result.note.empty()) progress_.note(result.note);
-    if (board_) board_->step(steps_done(), result, begun.lr, begun.batch);
+    if (board_) board_->step(steps_done(), result, started.lr, started.batch);
     if (result.trouble && folder) note_trouble(*folder, *result.trouble);
     if (result.trouble && !folder) progress_.note(*result.trouble + "; the step is left out");
     epoch_clock_.images += images;
   }
 }
 
-double Trainer::try_rate(double lr) {
+double Trainer::try_learning_rate(double lr) {
   if (at_.step == 0) train_.start(at_.epoch);
   Pass pass{.training = true, .random = Random(at_.random)};
   const StepResult result = step_(step_batch(*train_.next()), lr, pass);
@@ -139,12 +139,12 @@ double Trainer::try_rate(double lr) {
   return result.trouble ? std::nan("") : result.loss;
 }
 
-int64_t Trainer::rehearse(const std::function<bool()>& go_on) {
+int64_t Trainer::take_steps(const std::function<bool()>& go_on) {
   int64_t steps = 0;
   for (; go_on(); ++steps) {
-    if (steps_begun() == 0) train_.start(at_.epoch);
+    if (steps_started() == 0) train_.start(at_.epoch);
     start_step(*train_.next());
-    const bool last = steps_begun() == train_.batches();
+    const bool last = steps_started() == train_.batches();
     finish_steps(nullptr, last ? 0 : most_left());
     if (last) at_.next_epoch();
   }
@@ -165,11 +165,12 @@ void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
 bool Trainer::save_is_due() const {
   const int64_t every = config_.checkpoint.every_steps;
   const double minutes = config_.checkpoint.every_minutes;
-  return (every > 0 && steps_begun() % every == 0) || (minutes > 0 && since(saved_) >= 60 * minutes);
+  return (every > 0 && steps_started() % every == 0) ||
+         (minutes > 0 && seconds_since(saved_) >= 60 * minutes);
 }
 
 void Trainer::show(bool last) {
-  const double elapsed = since(epoch_clock_.began),
+  const double elapsed = seconds_since(epoch_clock_.began),
                waited = train_.wait_seconds() - epoch_clock_.waited_before;
   const double rate = static_cast<double>(epoch_clock_.images) / elapsed;
   const double left = static_cast<double>((total_steps() - steps_done()) * config_.batch) / rate +
@@ -181,11 +182,11 @@ void Trainer::show(bool last) {
 }
 
 bool Trainer::finish_epoch(RunFolder& folder) {
-  const double seconds = since(epoch_clock_.began);
+  const double seconds = seconds_since(epoch_clock_.began);
   const int64_t number = at_.epoch + 1;
   std::optional<Evaluation> evaluation;
   {
-    const Averaged averaged(average_);
+    const AveragedWeights averaged(average_);
     if (number % config_.eval_every == 0 || number == epochs()) {
       evaluation = evaluate_now();
       if (!evaluation) return false;
@@ -211,13 +212,13 @@ std::optional<Evaluation> Trainer::evaluate_now() {
     return Interrupt::signal() == 0;
   };
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
-  const Model& model = task_ == Task::diffuse ? model_ : step_.evaluation_model();  // see judged_in()
+  const Model& model = task_ == Task::diffuse ? model_ : step_.evaluation_model();  // see evaluation_dtype()
   std::vector<Judgement> judgements;
   const auto evaluation =
       evaluate(model, *validation_,
                {validation_micro_batch(config_, device_), device_, go_on, judges ? &judgements : nullptr});
   if (!evaluation) return std::nullopt;
-  evaluation_seconds_ = since(began);
+  evaluation_seconds_ = seconds_since(began);
   at_.last_score = evaluation->score();
   if (!std::isfinite(evaluation->loss()) || !std::isfinite(at_.last_score)) return evaluation;
   if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {

@@ -1,4 +1,4 @@
-// What a trainer writes into its run's folder, and reads back.
+// The files that a trainer writes into its run folder and reads back.
 
 #include <fmt/core.h>
 
@@ -20,12 +20,12 @@ constexpr const char* metrics_header =
     "validation_top5";
 constexpr const char* segment_columns = ",validation_mean_iou,validation_pixel_accuracy";
 
-// The score in a checkpoint.
+// The key of the score in a checkpoint's metadata.
 const char* key_of(Task task) {
   return task == Task::diffuse ? "loss" : task == Task::segment ? "mean_iou" : "top1";
 }
 
-// Nothing that is not finite is ever saved: the file keeps what it has.
+// Fails for numbers that are not finite, before a good file is replaced by them.
 void expect_finite(const NamedTensors& tensors, const std::filesystem::path& path) {
   if (const auto bad = first_not_finite(tensors))
     fail(path.string(), ": not written, what was there before is untouched: ", *bad,

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-DType judged_in(Task task, Precision precision) {
+DType evaluation_dtype(Task task, Precision precision) {
   return precision == Precision::bf16 && task != Task::diffuse ? DType::bf16 : DType::f32;
 }
 
@@ -26,7 +26,7 @@ std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, co
   const int64_t at_once = !on_cpu && task == Task::classify ? 4 * images : images;
   return evaluation_loader(std::move(split), pipeline, at_once,
                            {.device = computing.device,
-                            .dtype = judged_in(task, computing.precision),
+                            .dtype = evaluation_dtype(task, computing.precision),
                             .resident = config.data.on_device});
 }
 

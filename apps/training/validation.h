@@ -9,15 +9,16 @@
 
 namespace tessera {
 
-// What a model is judged in, and given its pictures in, where its steps compute in `precision`: the same; but
-// a diffusion model, whose score is its loss and whose targets are the pictures, in f32.
-DType judged_in(Task task, Precision precision);
+// The type in which a model is evaluated and its pictures are delivered: that of its training steps. Only a
+// diffusion model is evaluated in f32 in any case, since its score is its loss and the pictures are its
+// targets.
+DType evaluation_dtype(Task task, Precision precision);
 
-// Images that go forward at once when a run of `config` is judged (EvaluateOptions::micro_batch).
+// EvaluateOptions::micro_batch for evaluating a run of `config`.
 int64_t validation_micro_batch(const TrainConfig& config, Device device);
 
-// All pictures of `split` as a run of `config` is judged by them: who walks them by the same `computing` gets
-// the same bits.
+// A loader over all pictures of `split`, as a run of `config` is evaluated on them. An evaluation that is
+// repeated with the same `computing` has the same bits.
 std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
                                           const TrainConfig& config, const Computing& computing);
 

@@ -41,11 +41,11 @@ ExitCode bench_run(const Options& options) {
   config.model = resolve_model(config.model, dataset);
   const Device device = options.computing.device;
   Trainer trainer(config, dataset, options.computing);
-  trainer.rehearse([left = options.warmup]() mutable { return left-- > 0; });
+  trainer.take_steps([left = options.warmup]() mutable { return left-- > 0; });
   reset_peak(device);
   const double waited_before = trainer.wait_seconds();
   const Stopwatch watch;
-  const int64_t steps = trainer.rehearse([&] { return watch.seconds() < options.seconds; });
+  const int64_t steps = trainer.take_steps([&] { return watch.seconds() < options.seconds; });
   const double seconds = watch.seconds();
   const Json row{
       {"model", model},
