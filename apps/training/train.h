@@ -15,6 +15,7 @@
 #include "apps/training/config.h"
 #include "apps/training/evaluation.h"
 #include "apps/training/trainer.h"
+#include "data/memory_dataset.h"
 
 namespace tessera {
 
