@@ -8,7 +8,7 @@ namespace tessera {
 
 namespace {
 
-// A picture whose red values are `values`, row by row; green and blue 100 and 200 more.
+// An image whose red values are `values`, row by row; green is 100 more, blue 200 more.
 Image image_of(int height, int width, const std::vector<uint8_t>& values) {
   Image image(height, width);
   for (size_t i = 0; i < values.size(); ++i)

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// train and val with two classes of three different pictures each.
+// Writes train and val with two classes of three different images each.
 void put_folder(const fs::path& root) {
   uint64_t seed = 0;
   for (const char* split : {"train", "val"})

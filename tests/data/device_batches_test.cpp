@@ -1,4 +1,4 @@
-// What a GPU (or the emulator in its place) makes of a batch, against the CPU's bits.
+// Compares the batches of a GPU, or of the emulator in its place, with the CPU's bit for bit.
 #include "data/device_batches.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t classes = 5;
 
-// Random pictures, but for some of one colour, of few values, and of a gradient.
+// Random images, among them some of one colour, of few values, and of a gradient.
 std::vector<uint8_t> pixels_of(int64_t pictures, int height, int width) {
   const int64_t bytes = int64_t{3} * height * width;
   std::vector<uint8_t> pixels = random_bytes(pictures * bytes, static_cast<uint64_t>(height * width));
@@ -50,7 +50,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-// lam at the own label, the rest at the other one. [B, K]
+// lam at the own label, 1 - lam at the other. [B, K]
 Tensor shares_of(const Batch& batch) {
   const Tensor shares = Tensor::zeros({batch.labels.dim(0), classes});
   const auto add = [&](const Tensor& labels, double share) {
@@ -74,7 +74,7 @@ void expect_same(const Batch& host, const Batch& made, DType dtype) {
   CHECK(same_bits(made.shares.to(Device::cpu), shares_of(host).to(dtype)));
 }
 
-// Both loaders from a batch of an epoch on.
+// Compares both loaders from a batch of an epoch on.
 void expect_same(Loader& host, Loader& made, DType dtype, int64_t epoch, int64_t step) {
   host.start(epoch, step);
   made.start(epoch, step);
@@ -101,7 +101,7 @@ void expect_same(const Dataset& dataset, const Pipeline& pipeline, const LoaderO
     }
 }
 
-// Changes that do not depend on draws, for every picture.
+// An operation that appends given changes without drawing.
 struct Always {
   std::vector<Change> made;
   int most_changes() const { return static_cast<int>(made.size()); }
@@ -113,7 +113,7 @@ struct Always {
   }
 };
 
-// All pictures as one batch, on the device alone in bytes that are kept there.
+// Makes one batch of all images on the device, from bytes that are kept there.
 void expect_changed_alike(const Dataset& dataset, const std::vector<Change>& changes) {
   Pipeline pipeline(dataset);
   pipeline.then_drawn(Always{changes});
@@ -241,7 +241,7 @@ TEST_CASE("cuda: leaving an epoch half way, and places in the middle, lose nothi
   for (int64_t step = 0; step < 5; ++step) {
     made.start(7);
     const Batch* batch = made.next();
-    CHECK((place == nullptr || batch->images.raw() == place));  // a graph reads there
+    CHECK((place == nullptr || batch->images.raw() == place));  // a recorded graph reads this address
     place = batch->images.raw();
     expect_same(host, made, DType::f32, 2, step);
   }

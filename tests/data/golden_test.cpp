@@ -1,4 +1,4 @@
-// Pillow's own results, byte for byte: every operation and all 75 sub-policies.
+// Compares with Pillow's results byte for byte: every operation and all 75 sub-policies.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -83,7 +83,7 @@ TEST_CASE("golden: all 75 sub-policies, every operation of a probability above 0
     const size_t first = name.find('.'), last = name.rfind('.');
     Image image = image_in(file.at("input" + name.substr(last)));
     const size_t index = std::stoul(name.substr(first + 1, last - first - 1));
-    int sign = 1;  // of the first operation; the second one's is -1
+    int sign = 1;  // the sign of the first operation; the second has -1
     for (const PolicyStep& step : policy(name.substr(0, first))[index]) {
       if (step.probability > 0)
         apply(step.operation, policy_magnitude(step.operation, step.index, sign), image);

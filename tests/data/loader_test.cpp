@@ -28,7 +28,7 @@ LoaderOptions shuffled(int depth = 3) {
   return {.sampler = {.batch = 16, .passes = 2}, .seed = 5, .depth = depth};
 }
 
-// What an epoch delivers from batch `step` on.
+// The batches of an epoch from batch `step` on, concatenated.
 struct Delivered {
   std::vector<float> pixels;
   std::vector<int64_t> labels, indices;
@@ -54,7 +54,7 @@ Delivered take(const LoaderOptions& options, int64_t epoch, int64_t step = 0) {
   return take(loader, epoch, step);
 }
 
-// A split whose pictures fail where `broken` says so, and take their time.
+// A split with slow images, some of which fail as `broken` says.
 class FailingSplit : public StoredSplit {
  public:
   explicit FailingSplit(std::vector<int64_t> broken)
@@ -109,7 +109,7 @@ TEST_CASE("loader: from the middle of an epoch on, as if it had never stopped") 
     CHECK(std::equal(rest.pixels.begin(), rest.pixels.end(), whole.pixels.begin() + 16 * step * 768,
                      whole.pixels.end()));
   }
-  loader.start(0);  // leaving an epoch half way loses nothing
+  loader.start(0);  // an epoch can be left half way
   loader.next();
   CHECK(take(loader, 2) == whole);
   CHECK(take(loader, 3) != whole);
@@ -156,7 +156,7 @@ TEST_CASE("loader: a picture that fails is named by next(), the first of its bat
     check_refused([&] { loader.next(); }, "folder/37.jpg");
     CHECK(loader.next() != nullptr);
     CHECK(loader.next() == nullptr);
-    loader.start(0);  // and a loader that is left with failed batches ends quietly
+    loader.start(0);  // a loader with failed batches can be destroyed
   }
   set_threads(0);
 }
@@ -180,7 +180,7 @@ TEST_CASE("loader: works beside a step that uses all threads") {
 
 TEST_CASE("loader: places and depths that do not exist") {
   Loader loader(shapes().train, Pipeline(shapes()), shuffled());
-  CHECK(loader.next() == nullptr);  // not started
+  CHECK(loader.next() == nullptr);  // the loader is not started
   check_refused([&] { loader.start(0, loader.batches() + 1); }, "batch 9", "0 to 7");
   check_refused([&] { loader.start(-1); }, "epoch -1");
   check_refused([] { Loader(shapes().train, Pipeline(shapes()), shuffled(0)); }, "depth of 0");

@@ -8,12 +8,12 @@
 #include "data/subset.h"
 #include "tests/data/files.h"
 
-// Segmentation's masks, which every augmentation moves as it moves their pictures.
+// Masks for segmentation: every augmentation moves them as it moves their images.
 
 namespace tessera {
 
 TEST_CASE("masks: the loader moves them as their pictures, margins are of no class") {
-  // Pictures whose red is their mask: what is done to one is seen on the other.
+  // The red channel of the images equals the mask, so that equal moves keep them equal.
   constexpr int size = 8;
   constexpr int64_t images = 12;
   std::vector<uint8_t> masks = random_bytes(images * size * size, 1), pixels;
@@ -45,7 +45,7 @@ TEST_CASE("masks: the loader moves them as their pictures, margins are of no cla
 }
 
 TEST_CASE("masks: under the whole policies one moves with its picture and keeps its classes") {
-  // The picture is its mask in colour 0, which shears and rotations move by the same map.
+  // The image's red channel is its mask; shears and rotations must move both by one map.
   constexpr int size = 16;
   Dataset dataset;
   dataset.image_shape = {3, size, size};
@@ -62,7 +62,7 @@ TEST_CASE("masks: under the whole policies one moves with its picture and keeps 
       Image mask = classes;
       pipeline.mask(mask, Random(seed), after.data());
       for (const int64_t k : after) REQUIRE((k == Pipeline::none || (k >= 0 && k < 16)));
-      // The same draws with the operations that move pixels alone.
+      // Take the same draws, but apply only the operations that move pixels.
       Image wanted = classes;
       Random random(seed);
       RandomFlip{}(wanted, random, Layer::mask);

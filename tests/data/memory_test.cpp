@@ -1,4 +1,4 @@
-// What is malformed is refused in memory bounded by the file's size plus 64 MB, whatever it claims.
+// A malformed file is refused with memory bounded by its size plus 64 MB, whatever it claims.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // memory is the sanitizer's then
-#elif defined(__has_feature)      // clang's word for the same
+constexpr bool sanitized = true;  // a sanitizer's own memory would be counted
+#elif defined(__has_feature)      // clang's way to ask for sanitizers
 constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool sanitized = false;
@@ -44,10 +44,10 @@ int64_t resident_bytes() {
 
 struct Refusal {
   std::string message;
-  int64_t growth = -1;  // bytes of memory at the peak above those before
+  int64_t growth = -1;  // peak memory in bytes, above that before the call
 };
 
-// How f() refuses, in a process of its own.
+// Runs f() in a process of its own and returns its refusal and memory.
 Refusal refusal_of(const std::function<void()>& f) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -76,7 +76,7 @@ Refusal refusal_of(const std::function<void()>& f) {
   return refusal;
 }
 
-// Fails unless f() refuses the file, naming it, within the bound.
+// Checks that f() refuses the file by name and within the memory bound.
 void check_bounded(const fs::path& path, const std::function<void()>& f) {
   const Refusal refusal = refusal_of(f);
   CAPTURE(refusal.message);
@@ -97,7 +97,7 @@ std::string png_chunk(const std::string& type, const std::string& data) {
              crc32(0, reinterpret_cast<const Bytef*>(summed.data()), static_cast<uInt>(summed.size()))));
 }
 
-// A picture of 8000 x 8000 whose chunks are whole and whose pixels are `raw`.
+// A PNG of 8000 x 8000 pixels with intact chunks, whose inflated data is `raw`.
 std::string large_png(const std::string& raw) {
   return std::string("\x89PNG\r\n\x1a\n") +
          png_chunk("IHDR", big_endian(8000) + big_endian(8000) + std::string("\x08\x02\0\0\0", 5)) +
@@ -150,7 +150,7 @@ TEST_CASE("bounded memory: lists of bytes") {
   check_bounded(mat, [&] { read_mat(mat); });
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   put(mat, bytes);
-  CHECK(read_mat(mat).at(0).data.size() == 153600000);  // sound, so the same file is read
+  CHECK(read_mat(mat).at(0).data.size() == 153600000);  // the undamaged file is read
 
   put(text, std::string(10 << 20, '\n'));
   check_bounded(text, [&] { read_lines(text); });

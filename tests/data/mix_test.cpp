@@ -135,7 +135,7 @@ TEST_CASE("erasing: a box filled with the mean, as the authors fill it") {
       const bool inside = y >= at[0] && y < at[0] + at[2] && x >= at[1] && x < at[1] + at[3];
       REQUIRE(wanted[i] == (inside ? mean[static_cast<size_t>(i / 1024)] : plain[i]));
     }
-    // And ours: what it writes is of one box, and of that colour.
+    // Ours writes the same colour to a single box.
     std::vector<float> picture(plain, plain + 3072);
     Random random(static_cast<uint64_t>(k));
     RandomErasing({.probability = 1}, mean)(picture, {3, 32, 32}, random);
@@ -171,7 +171,7 @@ TEST_CASE("erasing: boxes within their ranges, a quarter of the time") {
     tallest = std::max(tallest, rows / columns);
   }
   CHECK(erased == doctest::Approx(1000).epsilon(0.1));
-  CHECK((smallest > 0.019 && smallest < 0.022));  // sides are rounded
+  CHECK((smallest > 0.019 && smallest < 0.022));  // the sides are rounded to pixels
   CHECK((largest > 0.37 && largest < 0.405));
   CHECK((flattest > 0.29 && flattest < 0.32));
   CHECK((tallest > 3.1 && tallest < 3.45));

@@ -1,5 +1,5 @@
-// Checks on the published files where they are: TESSERA_DATA names the folder that holds their unpacked
-// archives.
+// Checks on the published files, if the environment variable TESSERA_DATA names the folder with their
+// unpacked archives.
 
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-// The folder of TESSERA_DATA if `name` lies in it; else says that the test is skipped.
+// The folder of TESSERA_DATA if it contains `name`; otherwise reports that the test is skipped.
 std::filesystem::path data_with(const std::string& name) {
   const char* root = std::getenv("TESSERA_DATA");
   if (root != nullptr && is_folder(std::filesystem::path(root) / name)) return root;

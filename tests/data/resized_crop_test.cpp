@@ -35,7 +35,7 @@ TEST_CASE("resized crop: boxes within area and ratio, everywhere in the picture"
   CHECK((widest > 1.3 && widest < 1.36));
   CHECK((narrowest > 0.73 && narrowest < 0.77));
   CHECK(tops.size() > 100);
-  // Where nothing fits: the largest part about the centre.
+  // If no draw fits, the largest centred part is taken.
   CHECK(draw_resized_crop({.min_area = 1}, 10, 100, random) == PixelBox{0, 43, 10, 56});
   CHECK(draw_resized_crop({.min_area = 1}, 100, 10, random) == PixelBox{43, 0, 56, 10});
 }

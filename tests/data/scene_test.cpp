@@ -11,7 +11,8 @@ namespace tessera {
 
 namespace {
 
-// A mask and a picture whose red is the mask's byte: halves of class + 1 = 3 and 9, a strip of none between.
+// A mask and an image whose red channel equals the mask: halves of class + 1 = 3 and 9, and between them a
+// strip without a class.
 struct Scene {
   Scene(int height, int width) : mask(height, width), picture(height, width) {
     for (int y = 0; y < height; ++y)
@@ -25,7 +26,7 @@ struct Scene {
   Image mask, picture;
 };
 
-// Pictures of all shapes with masks, as they are stored; 16 x 16 once they are fitted.
+// Images with masks, stored in various sizes and fitted to 16 x 16.
 class Scenes : public Split {
  public:
   int64_t size() const override { return 6; }
@@ -87,7 +88,8 @@ TEST_CASE("photometric: each of the four half of the time, in both orders; masks
     }
     return changed / static_cast<double>(draws);
   };
-  // An order that the HSV of bytes does not keep would change the picture in its own way: nothing is drawn.
+  // The conversion to HSV bytes and back alone changes an image, so first measure it with all changes at
+  // zero.
   PhotometricOptions still{.brightness = 0, .min_contrast = 1, .max_contrast = 1};
   still.min_saturation = still.max_saturation = 1;
   still.hue = 0;
@@ -95,7 +97,7 @@ TEST_CASE("photometric: each of the four half of the time, in both orders; masks
   bright.brightness = 32;
   contrast.min_contrast = 0.5;
   contrast.max_contrast = 0.6;
-  const double plain = share_changed(still);  // by the way through HSV and back alone
+  const double plain = share_changed(still);  // by the conversion alone
   CHECK(plain == doctest::Approx(0.75).epsilon(0.05));
   CHECK(share_changed(bright) == doctest::Approx(1 - 0.25 / 2).epsilon(0.05));
   CHECK(share_changed(contrast) == doctest::Approx(1 - 0.25 / 2).epsilon(0.05));
@@ -119,12 +121,12 @@ TEST_CASE("scene crop: of boxes that one class fills, another one is drawn") {
     const PixelBox box = crop.draw_box(scene.mask, random);
     REQUIRE((box.top == 0 && box.bottom == 40 && box.left >= 0 && box.right == box.left + 40 &&
              box.right <= 200));
-    // Of the 32 pixels with a class in a box about the strip, less than 24 lie on one side.
+    // Of the 32 labelled pixels in a box across the strip, fewer than 24 lie on one side.
     const auto is_mixed = [](const PixelBox& b) { return b.left > 96 - 24 && b.right < 104 + 24; };
     mixed += is_mixed(box);
     mixed_without += is_mixed(any.draw_box(scene.mask, other));
   }
-  const double one = 15.0 / 161;  // places of all
+  const double one = 15.0 / 161;  // of all places
   CHECK(mixed_without / 300.0 == doctest::Approx(one).epsilon(0.5));
   CHECK(mixed / 300.0 == doctest::Approx(1 - std::pow(1 - one, 11)).epsilon(0.15));
 }
@@ -151,7 +153,7 @@ TEST_CASE("scene crop: pictures and masks of any shape move together, margins ar
       if (margin && k == Pipeline::none) continue;
       REQUIRE((k == 2 || k == 8 || k == Pipeline::none));
       if (k == 2 || k == 8) ++classes[k == 8];
-      // Between two classes the picture is blurred, and its mask has one of them.
+      // Between two classes the image is blurred, while the mask has one of the two.
       if (std::abs(255 * red - 60) < 1) CHECK(k == 2);
       if (std::abs(255 * red - 180) < 1) CHECK(k == 8);
     }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t pictures = 6, ranks = 2, side = 3, numbers = 2 * ranks * side * side;
 
-// Map i: scores from 10 i on, classes 0 and 1 in turn.
+// Map i: scores from 10 i on, classes 0 and 1 alternating.
 std::vector<double> map_of(int64_t i) {
   std::vector<double> map;
   for (int64_t at = 0; at < ranks * side * side; ++at) map.push_back(static_cast<double>(10 * i + at) / 2);
@@ -32,7 +32,7 @@ void put_map(const std::filesystem::path& path, const std::vector<double>& map,
   write_safetensors(path, {{"token_labels", Tensor::from(map, shape, dtype)}});
 }
 
-// Pictures of two classes, train/a/0.png to train/b/5.png, of 40 x 60 pixels, and their maps.
+// Images of two classes, train/a/0.png to train/b/5.png, of 40 x 60 pixels, and their maps.
 struct Labelled {
   Labelled() {
     for (int i = 0; i < pictures; ++i) {
@@ -47,7 +47,7 @@ struct Labelled {
   std::filesystem::path map(int i) const {
     return folder / ("maps/" + std::string(i < 3 ? "a" : "b") + "/" + std::to_string(i) + ".safetensors");
   }
-  // What is said of map i where it is this one.
+  // The message with which this content of map i is refused.
   std::string complaint(int i, const std::vector<double>& bytes, const Shape& shape = {2, ranks, side, side},
                         DType dtype = DType::f32) const {
     put_map(map(i), bytes, shape, dtype);
@@ -180,7 +180,7 @@ TEST_CASE("token labels: the loader says where each picture of a batch lies in t
 
 TEST_CASE("what moves pixels says where they come from") {
   constexpr int size = 48;
-  Image places(size, size);  // red is the column, green the row, five times each
+  Image places(size, size);  // red is 5 x column, green is 5 x row
   for (int y = 0; y < size; ++y)
     for (int x = 0; x < size; ++x) {
       places.at(y, x)[0] = static_cast<uint8_t>(5 * x);
@@ -194,7 +194,7 @@ TEST_CASE("what moves pixels says where they come from") {
                      v = map.d * (x + 0.5) + map.e * (y + 0.5) + map.f - 0.5;
         if (u < 2 || v < 2 || u > size - 3 || v > size - 3) continue;
         ++inside;
-        REQUIRE(std::abs(moved.at(y, x)[0] - 5 * u) <= 3.6);  // 0.5 pixels, a byte's rounding
+        REQUIRE(std::abs(moved.at(y, x)[0] - 5 * u) <= 3.6);  // half a pixel and rounding to bytes
         REQUIRE(std::abs(moved.at(y, x)[1] - 5 * v) <= 3.6);
       }
     CHECK(inside > moved.height * moved.width / 3);

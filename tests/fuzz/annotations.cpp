@@ -16,7 +16,7 @@ const std::vector<Text> texts{{"tiny/wnids.txt", "n02\nn01\n"},
                               {"big/LOC_val_solution.csv", "ImageId,P\nv_1,n00000002 1 2 3 4\n"},
                               {"big/synset_words.txt", "n00000001 one\nn00000002 two\n"}};
 
-// The trees that the texts belong to. Pictures are looked up, not read.
+// Writes the folders around the texts. Images are only listed, so they are empty files.
 void plant(const fuzz::Folder& folder) {
   for (const char* name :
        {"tiny/train/n01/images/n01_0.JPEG", "tiny/train/n02/images/n02_0.JPEG", "tiny/val/images/val_0.JPEG",
@@ -29,7 +29,7 @@ void plant(const fuzz::Folder& folder) {
 
 }  // namespace tessera
 
-// The first byte says which of the texts the others are.
+// The first byte selects the text that the other bytes replace.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
   static const fuzz::Folder folder;

@@ -3,7 +3,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 
-// The input is the training file, which the format says has one record.
+// The input is the training file; the format expects one record in it.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
   static const fuzz::Folder folder;

@@ -3,7 +3,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 
-// Plain or gzip, of images and of labels.
+// A plain or gzip file, read as labels and as images.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
   const fuzz::MemoryFile file(data, size);

@@ -14,7 +14,7 @@
 
 namespace tessera::fuzz {
 
-// The input as a file that lies in memory.
+// The input as a file in memory.
 class MemoryFile {
  public:
   MemoryFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
@@ -30,7 +30,7 @@ class MemoryFile {
   int descriptor_;
 };
 
-// A folder of this process, for readers of several files; removed at its end.
+// A folder of this process for readers of several files, removed at the end.
 class Folder {
  public:
   Folder() {
@@ -57,7 +57,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Runs f(), which may refuse its input by an Error that names the file; anything else is a find.
+// Runs f(), which may refuse its input with an Error that names the file. Any other failure aborts.
 template <class F> void may_refuse(const std::string& file, F&& f) {
   try {
     f();

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   fuzz::may_refuse("input.json", [&] {
     const Json document = parse_json(text, "input.json");
-    // what was read is written and read again as the same
+    // what is read must survive writing and reading again
     const std::string written = document.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (parse_json(written, "input.json").dump(-1, ' ', false, Json::error_handler_t::replace) != written)
       std::abort();

@@ -1,4 +1,4 @@
-// Every input that the fuzzers began with or found worth keeping, through the same targets, in every build.
+// Replays the corpora through the fuzz targets in every build.
 
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ const std::filesystem::path corpus = TESSERA_SOURCE "/tests/fuzz/corpus";
 
 TEST_CASE("fuzz: every target accepts or refuses every input of its corpus") {
   for (const auto& [key, target] : targets) {
-    const std::string& name = key;  // what CAPTURE takes of clang 14
+    const std::string& name = key;  // clang 14's CAPTURE takes no structured binding
     int64_t inputs = 0;
     for (const auto& entry : std::filesystem::directory_iterator(corpus / name)) {
       std::ifstream file(entry.path(), std::ios::binary);

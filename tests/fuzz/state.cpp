@@ -5,7 +5,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 
-// The position that a run's state.safetensors holds beside its tensors.
+// The run's position, which state.safetensors holds beside its tensors.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
   const std::string text(reinterpret_cast<const char*>(data), size), where = "state.safetensors";

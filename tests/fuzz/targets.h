@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The readers that are fuzzed, a file each: NAME.cpp, with its first inputs in corpus/NAME.
+// The fuzzed readers: the target is NAME.cpp, its inputs are in corpus/NAME.
 #define TESSERA_FUZZ_TARGETS(X) \
   X(annotations)                \
   X(cifar)                      \
@@ -17,5 +17,5 @@
   X(state)                      \
   X(token_labels)
 
-// What libFuzzer calls. In the tests, where all of them are in one program, it is called fuzz_NAME.
+// libFuzzer calls this. In the tests, which have all targets in one program, it is renamed to fuzz_NAME.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

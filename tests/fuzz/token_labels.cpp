@@ -3,7 +3,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/targets.h"
 
-// The map of the one picture of a data set with three classes, of five that a map may name.
+// The input is the map of the only image of a data set with three of a whole's five classes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera;
   static const fuzz::Folder folder;

@@ -25,7 +25,7 @@ std::string letters(size_t count) {
   return text;
 }
 
-// Whether this build has libcurl and libarchive; if not, says so.
+// Whether this build has libcurl and libarchive; if not, reports that the test is skipped.
 bool can_fetch() {
   const TemporaryFolder folder;
   const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, ""); });
@@ -34,7 +34,7 @@ bool can_fetch() {
   return false;
 }
 
-// A member of a tar file of the old kind, which needs nothing but the first 157 and the checksum's bytes.
+// A member of an old-style tar file, which needs only the first 157 bytes of the header and the link's name.
 std::string tar_member(const std::string& name, const std::string& data, char type = '0',
                        const std::string& link = "") {
   std::string header(512, '\0');
@@ -90,7 +90,7 @@ TEST_CASE("download: whole, cut off and taken up again, from an older part") {
   CHECK(bytes_of(folder / "older") == bytes);
   CHECK(server.asked().back() == "bytes=77777-");
 
-  put(folder / "complete.part", bytes);  // nothing is left to be asked for
+  put(folder / "complete.part", bytes);  // no bytes are missing
   download(server.url() + "/f", folder / "complete", 100000, sum);
   CHECK(bytes_of(folder / "complete") == bytes);
   CHECK(server.asked().size() == 5);
@@ -106,7 +106,7 @@ TEST_CASE("download: a part of something else, and a server without ranges, mean
   put(folder / "a.part", std::string(3000, 'x'));
   download(server.url() + "/f", folder / "a", 5000, sum);
   CHECK(bytes_of(folder / "a") == bytes);
-  put(folder / "b.part", std::string(9000, 'x'));  // longer than the file: 416
+  put(folder / "b.part", std::string(9000, 'x'));  // longer than the file, so the server answers 416
   download(server.url() + "/f", folder / "b", 5000, sum);
   CHECK(bytes_of(folder / "b") == bytes);
   server.ranges = false;
@@ -202,7 +202,7 @@ TEST_CASE("fetch: an archive and a file, and once more") {
   CHECK(root == folder / "new/data/set");
   CHECK(!already_there);
   CHECK(bytes_of(root / "data.bin") == letters(50000));
-  CHECK(std::distance(fs::directory_iterator(folder / "new/data"), {}) == 1);  // the archive is gone
+  CHECK(std::distance(fs::directory_iterator(folder / "new/data"), {}) == 1);  // the archive was removed
   for (const fs::path& dir : {folder / "new/data", root}) {
     const Fetched again = fetch(set, dir, {});
     CHECK(again.folder == root);
@@ -212,7 +212,7 @@ TEST_CASE("fetch: an archive and a file, and once more") {
   const DatasetEntry flat = set_of({{server.url() + "/loose.bin", 77, md5_of(loose), false},
                                     {server.url() + "/set.tar", size, md5_of(tar), false}},
                                    "", {"loose.bin", "set.tar"});
-  put(folder / "loose.bin", loose);  // brought by hand
+  put(folder / "loose.bin", loose);  // brought by the user
   CHECK(!fetch(flat, folder.path(), {}).already_there);
   CHECK(bytes_of(folder / "set.tar") == tar);
   CHECK(server.asked().size() == 2);

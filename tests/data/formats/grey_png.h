@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// A PNG file made by hand, of whatever the header may say: `samples` are its rows as they are stored, for
-// 8-bit grey a byte a pixel. Nothing is compressed; a palette, where colour type 3 wants one, is all black.
+// Writes a PNG file with an arbitrary header. `samples` are the rows as they are stored, for 8-bit grey one
+// byte a pixel. The data is stored without compression; the palette that colour type 3 needs is all black.
 inline std::vector<uint8_t> png_of(int height, int width, const std::vector<uint8_t>& samples,
                                    uint8_t depth = 8, uint8_t colour = 0) {
   std::string file("\x89PNG\r\n\x1A\n", 8);

@@ -21,7 +21,7 @@ Bytes grey_jpeg(int height = 16, int width = 16) {
        Bytes{0xFF, 0xC0, 0, 11, 8, high(height), low(height), high(width), low(width), 1, 1, 0x11, 0})
     bytes.push_back(byte);  // frame
   for (const uint8_t table :
-       Bytes{0x00, 0x10}) {  // Huffman tables with one code, "0": category 0, or end of block
+       Bytes{0x00, 0x10}) {  // Huffman tables with one code, "0", for category 0 or end of block
     bytes.insert(bytes.end(), {0xFF, 0xC4, 0, 20, table, 1});
     bytes.insert(bytes.end(), 15, 0);
     bytes.push_back(0);

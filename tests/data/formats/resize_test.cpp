@@ -35,7 +35,7 @@ TEST_CASE("resize: the bytes of Pillow, up and down, one way and both") {
 TEST_CASE("fit_square: the short side to size, the centre of the long one") {
   const Image square = random_image(8, 8, 1);
   CHECK(fit_square(square, 8, "a") == square);
-  Image wide(8, 13);  // as high as the square: only cut, at round((13 - 8) / 2), halves to even: column 2
+  Image wide(8, 13);  // only cropped, from column 2: (13 - 8) / 2 rounds half to even
   for (int y = 0; y < 8; ++y)
     for (int x = 0; x < 13; ++x) wide.at(y, x)[0] = static_cast<uint8_t>(x);
   const Image cut = fit_square(wide, 8, "a");

@@ -53,7 +53,7 @@ TEST_CASE("ade20k: pictures with a class for each pixel, 0 for none") {
     CHECK(picture(*dataset.train, 0) == random_image(16, 16, 1));
     const Image mask = mask_of(*dataset.train, 0);
     for (const int x : {0, 3, 4, 15}) CHECK(mask.at(7, x)[1] == x / 4);
-    // In the batch: class - 1, and none where the file has 0.
+    // The batch holds the file's value - 1, or `none` for 0.
     Image copy = mask;
     std::vector<int64_t> labels(256);
     Pipeline(dataset).mask(copy, Random(0), labels.data());

@@ -46,7 +46,7 @@ TEST_CASE("folder: pictures of any size and format are fitted to the image size"
   const TemporaryFolder folder;
   put_png(folder / "a/1.png", random_image(50, 30, 1));
   put_png(folder / "a/2.PNG", random_image(7, 9, 2));
-  put_png(folder / "b/1.jpeg", random_image(16, 16, 3));  // told by its bytes, not its name
+  put_png(folder / "b/1.jpeg", random_image(16, 16, 3));  // recognised by its bytes, not by its name
   put_png(folder / "b/2.bmp", random_image(16, 40, 4));
   DatasetOptions options;
   options.image_size = 16;
@@ -109,7 +109,7 @@ TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixel
   const TemporaryFolder folder;
   put_class(folder / "a", 3);
   FileSplit::Item first{folder / "a/100.png", 0}, second{folder / "a/101.png", 0};
-  const FileSplit split({first, second}, 20, 20 * 20 * 3 + 5);  // room for one
+  const FileSplit split({first, second}, 20, 20 * 20 * 3 + 5);  // the cache has room for one image
   const Image one = picture(split, 0), two = picture(split, 1);
   std::filesystem::remove_all(folder / "a");
   CHECK(picture(split, 0) == one);

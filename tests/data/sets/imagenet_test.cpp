@@ -13,7 +13,7 @@ const std::string goldfish = "n01443537", tench = "n01440764", goose = "n0185567
 
 void put_picture(const fs::path& path) {
   fs::create_directories(path.parent_path());
-  write_png(path, Image(4, 4));  // named .JPEG, as one of ImageNet's own is
+  write_png(path, Image(4, 4));  // a PNG named .JPEG; ImageNet has such a file
 }
 
 // Two classes, tench first.

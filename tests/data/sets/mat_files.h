@@ -1,6 +1,6 @@
 #pragma once
 
-// MATLAB level-5 files, made a piece at a time so that each piece may be wrong.
+// Builds MATLAB level-5 files from pieces, each of which can be made wrong.
 
 #include <zlib.h>
 
@@ -29,7 +29,7 @@ inline std::string element(uint32_t type, const std::string& data) {
          std::string((8 - data.size() % 8) % 8, '\0');
 }
 
-// Up to 4 bytes within the tag.
+// An element of up to 4 bytes, which are stored in the tag.
 inline std::string small_element(uint32_t type, std::string data) {
   const auto size = static_cast<uint32_t>(data.size());
   data.resize(4, '\0');
@@ -61,13 +61,13 @@ inline std::string deflated(const std::string& plain) {
   return bytes;
 }
 
-// An element of compressed data: as it is, without padding.
+// A compressed element, which has no padding.
 inline std::string compressed(const std::string& element_bytes) {
   const std::string data = deflated(element_bytes);
   return word(15) + word(static_cast<uint32_t>(data.size())) + data;
 }
 
-// SVHN's X of `count` images, whose byte (row, column, channel, image) is pixel(...).
+// SVHN's X with `count` images, whose bytes are pixel(row, column, channel, image).
 template <class F> Array images(int32_t count, F&& pixel) {
   std::string data;
   for (int32_t n = 0; n < count; ++n)
@@ -77,7 +77,7 @@ template <class F> Array images(int32_t count, F&& pixel) {
   return {"X", 9, {32, 32, 3, count}, 2, data};
 }
 
-// y of class double, stored as bytes, which the format leaves open.
+// y of class double, stored as bytes, as the format allows.
 inline Array labels(const std::string& bytes) {
   return {"y", 6, {static_cast<int32_t>(bytes.size()), 1}, 2, bytes};
 }

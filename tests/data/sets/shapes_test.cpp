@@ -69,7 +69,8 @@ TEST_CASE("shapes: colour says nothing about the class") {
         total += image.pixels[p] / (1024.0 * 200);
       }
     }
-    for (const double mean : means) CHECK(std::abs(mean - total) < 45);  // about 3 deviations of a mean of 20
+    for (const double mean : means)
+      CHECK(std::abs(mean - total) < 45);  // about 3 standard deviations of a mean of 20 values
   }
 }
 
@@ -92,7 +93,7 @@ TEST_CASE("scenes: each pixel has its class, the same on any thread count") {
   const Dataset again = make_shape_scenes(options);
   set_threads(0);
   CHECK(all_pixels(*again.train) == all_pixels(*dataset.train));
-  std::vector<int64_t> pixels(7);  // by byte of the mask
+  std::vector<int64_t> pixels(7);  // counts by the mask's byte
   Image mask, same;
   for (int64_t i = 0; i < dataset.train->size(); ++i) {
     dataset.train->mask(i, mask);

@@ -41,7 +41,7 @@ bool complains(const std::string& bytes, const std::string& of) {
 TEST_CASE("svhn: pixels are turned, label 10 is digit 0") {
   const TemporaryFolder folder;
   put(folder / "train_32x32.mat", svhn_file(3, "\x0a\x01\x09"));
-  put(folder / "test_32x32.mat",  // plain, the labels first, as doubles
+  put(folder / "test_32x32.mat",  // uncompressed, labels first, as doubles
       header() + Array{"y", 6, {2, 1}, 9, std::string("\0\0\0\0\0\0\x24\x40\0\0\0\0\0\0\0\x40", 16)}.bytes() +
           images(2, pixel).bytes());
   const Dataset data = open_dataset("svhn", folder.path());
@@ -118,7 +118,7 @@ TEST_CASE("mat: arrays that contradict themselves") {
   CHECK(complains(with([](Array& x) { x.storage = 14; }), "no numbers"));
   CHECK(complains(with([](Array& x) { x.storage = 9; }), "8 bytes"));
   std::string outside = with([](Array&) {});
-  outside.replace(132, 4, word(64));  // the matrix is said to end within its dimensions
+  outside.replace(132, 4, word(64));  // the matrix claims to end within its dimensions
   CHECK(complains(outside, "past"));
 }
 
