@@ -63,7 +63,10 @@ TrainConfig train_config_of(const TrainOptions& options) {
   set("--fresh-head", "init.fresh_head", options.fresh_head);
   set("--tensorboard", "tensorboard", options.tensorboard);
   for (const std::string& assignment : options.assignments) set_key(document, assignment);
-  return read_train_config(document, where);
+  TrainConfig config = read_train_config(document, where);
+  check(!options.given("--epochs") || config.steps == 0, where, ": ends after `steps`, ", config.steps,
+        ", however many epochs these are; give --set steps=N, or --set steps=0 beside --epochs");
+  return config;
 }
 
 void check_dataset_is_named(const TrainConfig& config) {

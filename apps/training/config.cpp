@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/training/augment_config.h"
+#include "apps/training/config_checks.h"
 #include "apps/training/former_config.h"
 #include "data/registry.h"
 #include "models/presets.h"
@@ -106,17 +107,6 @@ Task read_task(const Json& model, const std::string& where) {
   }
 }
 
-void check_schedule(const TrainConfig& c, const std::string& where) {
-  check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
-        " is above optimizer.lr ", c.optimizer.lr);
-  check(c.schedule.warmup_lr <= c.optimizer.lr, where, ": schedule.warmup_lr ", c.schedule.warmup_lr,
-        " is above optimizer.lr ", c.optimizer.lr);
-  const double given = c.schedule.warmup_epochs + c.schedule.cooldown_epochs;
-  check(c.steps > 0 || given <= static_cast<double>(c.epochs), where, ": schedule.warmup_epochs ",
-        c.schedule.warmup_epochs, c.schedule.cooldown_epochs > 0 ? " and cooldown_epochs" : "",
-        " is more than all ", c.epochs, " epochs; give --epochs or ", "--set schedule.warmup_epochs=N");
-}
-
 Json to_json(const OptimizerConfig& o) {
   Json json{{"kind", o.kind}, {"lr", o.lr}, {"weight_decay", o.weight_decay}};
   if (o.kind == "adamw")
@@ -214,7 +204,10 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.tensorboard = f.get("tensorboard", c.tensorboard);
   c.seed = f.get("seed", c.seed, at_least_0);
   f.done();
-  keep_former_meaning(document, c);
+  if (written_before_batch_norm(document))
+    keep_former_meaning(c);
+  else
+    check_no_key_is_idle(c, where);
   check_schedule(c, where);
   return c;
 }

@@ -8,8 +8,6 @@
 
 namespace tessera {
 
-namespace {
-
 bool written_before_batch_norm(const Json& document) {
   if (document.contains("batch_norm") || !document.value("model", Json()).contains("arch")) return false;
   const auto always = {"about", "batch", "micro_batch", "epochs",     "passes", "optimizer", "schedule",
@@ -17,11 +15,8 @@ bool written_before_batch_norm(const Json& document) {
   return std::all_of(always.begin(), always.end(), [&](const char* key) { return document.contains(key); });
 }
 
-}  // namespace
-
-void keep_former_meaning(const Json& document, TrainConfig& config) {
+void keep_former_meaning(TrainConfig& config) {
   constexpr int64_t former_default = 64;
-  if (!written_before_batch_norm(document)) return;
   const DryRun dry;
   if (has_batch_norm(build(config.model)))
     config.micro_batch = 0;

@@ -4,10 +4,12 @@
 
 namespace tessera {
 
-// Gives `config`, read from `document`, the meaning that it had when it was written, if it is the whole
-// config of a run from before there was a key "batch_norm": models with batch norms took the whole batch
+// Whether the document is the whole config of a run from before there was a key "batch_norm".
+bool written_before_batch_norm(const Json& document);
+
+// Gives the config of such a run the meaning that it had then: models with batch norms took the whole batch
 // whatever micro_batch was, and a micro_batch of 64, the default, was written whether or not anybody had
 // given it.
-void keep_former_meaning(const Json& document, TrainConfig& config);
+void keep_former_meaning(TrainConfig& config);
 
 }  // namespace tessera

@@ -75,6 +75,16 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal("{}").empty());
 }
 
+TEST_CASE("a key that would have no effect is refused with the reason") {
+  CHECK(refusal(R"({"checkpoint": {"keep": 3}})") ==
+        "test: checkpoint.keep is 3, but no epoch's weights are kept; give checkpoint.every_epochs too");
+  CHECK(refusal(R"({"checkpoint": {"keep": 3, "every_epochs": 10}})").empty());
+  CHECK(refusal(R"({"schedule": {"decay": "none", "cooldown_epochs": 5}})") ==
+        "test: schedule.cooldown_epochs is 5, but schedule.decay is none, which never reaches min_lr; leave "
+        "one "
+        "of them out");
+}
+
 TEST_CASE("a micro-batch is a number of images, or what suits the device") {
   const auto micro_batch = [](const char* text) {
     return read_train_config(parse_json(text, "test"), "test").micro_batch;

@@ -161,6 +161,9 @@ TEST_CASE("recipes are listed, printed whole, and refused by the nearest name") 
   CHECK(config.augment.mix.mixup == 0.8);
   CHECK(config.augment.autoaugment == "imagenet");
   CHECK(to_json(config).dump(2) + "\n" == printed.out);
+  const Said longer = tessera_program("train --recipe lvvit-s-seg-ade20k --epochs 5 --print-config");
+  CHECK(longer.code == 2);
+  CHECK(longer.err.find("ends after `steps`, 160000, however many epochs these are") != std::string::npos);
   const Said wrong = tessera_program("train --recipe sl-vit-tiny-imagnet");
   CHECK(wrong.code == 2);
   CHECK(wrong.err.find("did you mean 'sl-vit-tiny-imagenet'") != std::string::npos);
