@@ -77,8 +77,8 @@ void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
 Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
                      const DatasetOptions& options) {
   const DatasetEntry& entry = find_dataset(name);
-  check_options(entry, options);
   check(!entry.needs_folder || !dir.empty(), name, ": no data folder was given; --data DIR names it");
+  check_options(entry, options);
   Dataset dataset = entry.open(dir, options);
   dataset.train = subset(dataset.train, options.train_images, options.seed);
   dataset.validation = subset(dataset.validation, options.validation_images, options.seed);

@@ -86,12 +86,12 @@ class TrainStep {
   StepResult operator()(const StepBatch& batch, double lr, Pass& pass);
 
   // The same in two halves, so that a GPU begins the next step while the host waits for the result of this
-  // one: at most most_under_way() steps may be started and not finished. Results and weights are those of one
-  // step after another. The batch's tensors on the CPU must keep their numbers until its step is finished;
-  // those on a GPU may be written anew as soon as start() returns.
+  // one: at most most_under_way() steps may be started and not finished, one on a CPU and two on a GPU.
+  // Results and weights are those of one step after another. The batch's tensors on the CPU must keep their
+  // numbers until its step is finished; those on a GPU may be written anew as soon as start() returns.
   void start(const StepBatch& batch, double lr, Pass& pass);
   StepResult finish();
-  static constexpr int most_under_way() { return 2; }
+  int most_under_way() const { return device_ == Device::cpu ? 1 : 2; }
 
   int64_t micro_batch() const { return micro_batch_; }  // images that go through at once; 0: the whole batch
 
