@@ -15,67 +15,67 @@
 
 namespace tessera {
 
-// A numbered collection of labelled images. All members may be called from many threads at once.
+/// A numbered collection of labelled images. All members may be called from many threads at once.
 class Split {
  public:
   virtual ~Split() = default;
   virtual int64_t size() const = 0;
-  // The class of image i, in [0, classes).
+  /// The class of image i, in [0, classes).
   virtual int64_t label(int64_t i) const = 0;
-  // Writes image i to `out`, reusing its memory. Fails, naming the file, if it cannot be decoded.
+  /// Writes image i to `out`, reusing its memory. Fails, naming the file, if it cannot be decoded.
   virtual void image(int64_t i, Image& out) const = 0;
-  // Writes image i as it is stored, before it is fitted to the data set's size.
+  /// Writes image i as it is stored, before it is fitted to the data set's size.
   virtual void original(int64_t i, Image& out) const { image(i, out); }
-  // Where image i comes from, for messages: its path, or a file and a record number.
+  /// Where image i comes from, for messages: its path, or a file and a record number.
   virtual std::string source(int64_t i) const = 0;
-  // The name under which files beside the data set (token labels) refer to image i: its path relative to the
-  // innermost folder with all of the split's files, without extension, or its number. A subset keeps the
-  // names.
+  /// The name under which files beside the data set (token labels) refer to image i: its path relative to the
+  /// innermost folder with all of the split's files, without extension, or its number. A subset keeps the
+  /// names.
   virtual std::string name(int64_t i) const { return std::to_string(i); }
-  // Whether every pixel has a class, for segmentation.
+  /// Whether every pixel has a class, for segmentation.
   virtual bool has_masks() const { return false; }
-  // Writes the mask of image i, of the image's size, to `out`: class + 1 in all three channels, 0 for pixels
-  // without a class. As an Image it goes through the same moves, and the black of uncovered pixels means no
-  // class. Fails if there are no masks.
+  /// Writes the mask of image i, of the image's size, to `out`: class + 1 in all three channels, 0 for pixels
+  /// without a class. As an Image it goes through the same moves, and the black of uncovered pixels means no
+  /// class. Fails if there are no masks.
   virtual void mask(int64_t i, Image& out) const;
-  // Writes the mask of the stored image, before it is fitted.
+  /// Writes the mask of the stored image, before it is fitted.
   virtual void original_mask(int64_t i, Image& out) const { mask(i, out); }
 };
 
-// Pixels v are normalised by channel: (v / 255 - mean) / deviation.
+/// Pixels v are normalised by channel: (v / 255 - mean) / deviation.
 struct Normalisation {
   std::array<float, 3> mean, deviation;
 };
 
-// ImageNet's constants, for data sets without constants of their own.
+/// ImageNet's constants, for data sets without constants of their own.
 inline constexpr Normalisation imagenet_normalisation{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 
 struct Dataset {
   std::string name;
   std::vector<std::string> class_names;
-  Shape image_shape;  // [3, H, W]
+  Shape image_shape;  ///< [3, H, W]
   Normalisation normalisation = imagenet_normalisation;
   std::shared_ptr<const Split> train, validation;
-  std::vector<std::string> notes;  // remarks for the user: how it was split, what was left out
-  int64_t classes_of_whole = 0;    // imagenet-100 has the first 100 of 1000; 0: not such a part
+  std::vector<std::string> notes;  ///< remarks for the user: how it was split, what was left out
+  int64_t classes_of_whole = 0;    ///< imagenet-100 has the first 100 of 1000; 0: not such a part
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
 struct DatasetOptions {
-  int image_size = 0;                      // side in pixels; 0: the data set's own
-  uint64_t seed = 0;                       // of random subsets, a folder's split and the shapes
-  int64_t train_images = 0;                // size of a random subset of the training split; 0: all
-  int64_t validation_images = 0;           // the same for the validation split
-  double validation_fraction = 0.1;        // held out of each class of a folder without a validation folder
-  bool coarse_labels = false;              // CIFAR-100's 20 superclasses
-  size_t cache_bytes = size_t{256} << 20;  // of decoded images that a split of files may keep
+  int image_size = 0;                      ///< side in pixels; 0: the data set's own
+  uint64_t seed = 0;                       ///< of random subsets, a folder's split and the shapes
+  int64_t train_images = 0;                ///< size of a random subset of the training split; 0: all
+  int64_t validation_images = 0;           ///< the same for the validation split
+  double validation_fraction = 0.1;        ///< held out of each class of a folder without a validation folder
+  bool coarse_labels = false;              ///< CIFAR-100's 20 superclasses
+  size_t cache_bytes = size_t{256} << 20;  ///< of decoded images that a split of files may keep
 };
 
-// Images in memory, 1 (grey) or 3 bytes a pixel. [size, H, W, channels]
+/// Images in memory, 1 (grey) or 3 bytes a pixel. [size, H, W, channels]
 class StoredSplit : public Split {
  public:
-  // Fails unless there are pixels for as many images as labels. `origin` names the images in messages.
+  /// Fails unless there are pixels for as many images as labels. `origin` names the images in messages.
   StoredSplit(int height, int width, int channels, std::vector<uint8_t> pixels, std::vector<int32_t> labels,
               std::string origin);
 
@@ -91,10 +91,10 @@ class StoredSplit : public Split {
   std::string origin_;
 };
 
-// Images and masks in memory; a mask's bytes are class + 1, or 0. [size, H, W]
+/// Images and masks in memory; a mask's bytes are class + 1, or 0. [size, H, W]
 class MaskedSplit : public StoredSplit {
  public:
-  // Fails unless `pixels` has 3 bytes and `masks` one byte for each pixel.
+  /// Fails unless `pixels` has 3 bytes and `masks` one byte for each pixel.
   MaskedSplit(int height, int width, std::vector<uint8_t> pixels, std::vector<uint8_t> masks,
               const std::vector<int32_t>& labels, const std::string& origin);
 
@@ -105,8 +105,8 @@ class MaskedSplit : public StoredSplit {
   StoredSplit masks_;
 };
 
-// Image files, decoded on request and fitted to image_size (fit_square in resize.h). The first `cache_bytes`
-// of decoded images are kept in memory.
+/// Image files, decoded on request and fitted to image_size (fit_square in resize.h). The first `cache_bytes`
+/// of decoded images are kept in memory.
 class FileSplit : public Split {
  public:
   struct Item {
@@ -130,14 +130,14 @@ class FileSplit : public Split {
   void keep(int64_t i, const Image& image) const;
 
   std::vector<Item> items_;
-  std::filesystem::path folder_;  // the innermost that contains all of them
+  std::filesystem::path folder_;  ///< the innermost that contains all of them
   int image_size_;
   size_t image_bytes_;
-  mutable std::vector<std::atomic<uint8_t*>> cache_;  // [size]; null if not kept
-  mutable std::atomic<int64_t> room_;                 // images that the cache can still take
+  mutable std::vector<std::atomic<uint8_t*>> cache_;  ///< [size]; null if not kept
+  mutable std::atomic<int64_t> room_;                 ///< images that the cache can still take
 };
 
-// The number of images in each class. [classes]
+/// The number of images in each class. [classes]
 std::vector<int64_t> class_counts(const Split& split, int64_t classes);
 
 }  // namespace tessera

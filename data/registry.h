@@ -4,19 +4,19 @@
 
 namespace tessera {
 
-// All data sets, in the order in which help texts list them.
+/// All data sets, in the order in which help texts list them.
 const std::vector<DatasetEntry>& datasets();
 
 std::vector<std::string> dataset_names();
 
-// The row of `name`. Fails for an unknown name and suggests a similar one.
+/// The row of `name`. Fails for an unknown name and suggests a similar one.
 const DatasetEntry& find_dataset(const std::string& name);
 
-// Fails if `options` ask for something that the data set does not have; the message gives the reason.
+/// Fails if `options` ask for something that the data set does not have; the message gives the reason.
 void check_options(const DatasetEntry& entry, const DatasetOptions& options);
 
-// Opens `name` from `dir`, which is the folder that its archive unpacks or the parent of that. Fails for an
-// unknown name, an option that the data set does not have, a missing folder and malformed files.
+/// Opens `name` from `dir`, which is the folder that its archive unpacks or the parent of that. Fails for an
+/// unknown name, an option that the data set does not have, a missing folder and malformed files.
 Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
                      const DatasetOptions& options = {});
 

@@ -9,28 +9,28 @@
 
 namespace tessera {
 
-// One architecture: how a config that names it becomes a model, and the configs that its papers use. Each
-// architecture defines its row in its own file.
+/// One architecture: how a config that names it becomes a model, and the configs that its papers use. Each
+/// architecture defines its row in its own file.
 struct Architecture {
-  std::string name;  // the config's "arch"
+  std::string name;  ///< the config's "arch"
   Task task;
-  // Builds the network that model.config describes, its parameters in `scope`, and sets the model's
-  // functions.
+  /// Builds the network that model.config describes, its parameters in `scope`, and sets the model's
+  /// functions.
   void (*make)(Model& model, const Scope& scope);
   std::vector<std::string> presets;
-  // The config of one of `presets`.
+  /// The config of one of `presets`.
   Json (*preset)(const std::string& name, int64_t image_size, int64_t num_classes);
-  int64_t patches_per_side = 1;  // a preset's image size must be a multiple of this
+  int64_t patches_per_side = 1;  ///< a preset's image size must be a multiple of this
 };
 
-// All architectures, in the order in which `tessera models` lists their presets.
+/// All architectures, in the order in which `tessera models` lists their presets.
 const std::vector<Architecture>& architectures();
 
-// The row of that name, or null if there is none.
+/// The row of that name, or null if there is none.
 const Architecture* find_architecture(const std::string& name);
 
-// Sets the model's functions to those of a new Net(config, scope). Where Net has no evaluate, training_loss
-// or forward_all of its own, it is a classifier, and they are made from its logits.
+/// Sets the model's functions to those of a new Net(config, scope). Where Net has no evaluate, training_loss
+/// or forward_all of its own, it is a classifier, and they are made from its logits.
 template <class Net> void make_network(Model& model, const Scope& scope) {
   const auto net = std::make_shared<const Net>(model.config, scope);
   model.logits = [net](const Tensor& images, Pass& pass) { return (*net)(images, pass); };

@@ -9,19 +9,19 @@
 
 namespace tessera {
 
-// The shifted-window transformer (Liu et al., 2021): attention inside windows of w x w tokens, which every
-// second block shifts by w / 2; patch merging between the stages. There is no class token.
-//
-//   x = T(image) + pos
-//   x = merge(x)                                                before every stage but the first
-//   x = x + window attention(LN(x));  x = x + MLP(LN(x))        depth_i times
-//   logits = head(mean over tokens of LN(x))
+/// The shifted-window transformer (Liu et al., 2021): attention inside windows of w x w tokens, which every
+/// second block shifts by w / 2; patch merging between the stages. There is no class token.
+///
+///   x = T(image) + pos
+///   x = merge(x)                                                before every stage but the first
+///   x = x + window attention(LN(x));  x = x + MLP(LN(x))        depth_i times
+///   logits = head(mean over tokens of LN(x))
 struct Swin {
   Swin(const Json& config, const Scope& scope);
 
-  Tensor operator()(const Tensor& image, Pass& pass) const;  // [B, C, H, W] -> [B, K]
+  Tensor operator()(const Tensor& image, Pass& pass) const;  ///< [B, C, H, W] -> [B, K]
 
-  // Windows of size x size tokens. A map that is no larger is one window and is not shifted.
+  /// Windows of size x size tokens. A map that is no larger is one window and is not shifted.
   struct Windows {
     int64_t size;
     bool shifted;
@@ -30,7 +30,7 @@ struct Swin {
   struct WindowBlock {
     WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
                 Windows windows, int64_t hidden, double drop_path, double eps);
-    Tensor operator()(const Tensor& x, Pass& pass) const;  // [B, h w, D] -> [B, h w, D]
+    Tensor operator()(const Tensor& x, Pass& pass) const;  ///< [B, h w, D] -> [B, h w, D]
 
     LayerNorm norm1;
     Attention attn;
@@ -38,23 +38,23 @@ struct Swin {
     Mlp mlp;
     Grid grid;
     double drop_path = 0;
-    Tensor to_windows, from_windows;  // [N] i64: raster order to window order, and back
-    Tensor mask;                      // [windows, w w, w w], if the windows are shifted
+    Tensor to_windows, from_windows;  ///< [N] i64: raster order to window order, and back
+    Tensor mask;                      ///< [windows, w w, w w], if the windows are shifted
     int64_t window_tokens = 0;
     std::string path;
   };
 
-  // W LN([x(2i, 2j); x(2i+1, 2j); x(2i, 2j+1); x(2i+1, 2j+1)])
+  /// W LN([x(2i, 2j); x(2i+1, 2j); x(2i, 2j+1); x(2i+1, 2j+1)])
   struct PatchMerging {
     PatchMerging(const Scope& scope, int64_t dim, Grid grid, double eps);
-    Tensor operator()(const Tensor& x) const;  // [B, h w, D] -> [B, h w / 4, 2 D]
+    Tensor operator()(const Tensor& x) const;  ///< [B, h w, D] -> [B, h w / 4, 2 D]
 
     LayerNorm norm;
     Linear reduction;
     Grid grid;
   };
 
-  // The merging or pooling before the stage (none before the first), then its blocks.
+  /// The merging or pooling before the stage (none before the first), then its blocks.
   struct Layer {
     std::optional<PatchMerging> merging;
     std::optional<ShiftedPool> shifted_pool;
@@ -62,7 +62,7 @@ struct Swin {
   };
 
   Tokenizer patch_embed;
-  Tensor pos_embed;  // [1, N, D], or undefined
+  Tensor pos_embed;  ///< [1, N, D], or undefined
   std::vector<Layer> layers;
   LayerNorm norm;
   Linear head;

@@ -2,8 +2,8 @@
 
 namespace tessera {
 
-// What a model learns: the class of an image, the noise in an image (a diffusion model), or the class of each
-// pixel.
+/// What a model learns: the class of an image, the noise in an image (a diffusion model), or the class of
+/// each pixel.
 enum class Task { classify, diffuse, segment };
 
 }  // namespace tessera

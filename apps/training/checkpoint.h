@@ -12,16 +12,16 @@
 
 namespace tessera {
 
-// Facts about the data set that a model was trained on.
+/// Facts about the data set that a model was trained on.
 struct DataFacts {
-  DataConfig source;  // its name and how it was split, without paths of this machine
+  DataConfig source;  ///< its name and how it was split, without paths of this machine
   std::vector<std::string> class_names;
   Normalisation normalisation;
-  int64_t image_size = 0;  // pixels a side
+  int64_t image_size = 0;  ///< pixels a side
 
   DataFacts() = default;
   DataFacts(const DataConfig& source, const Dataset& dataset);
-  // A data set with these facts and no pictures, to construct a Pipeline from.
+  /// A data set with these facts and no pictures, to construct a Pipeline from.
   Dataset empty_dataset() const;
 };
 
@@ -29,19 +29,19 @@ struct Checkpoint {
   std::filesystem::path path;
   Model model;
   DataFacts data;
-  Json training;  // epoch, step, top1 and so on, as they were when the file was written
+  Json training;  ///< epoch, step, top1 and so on, as they were when the file was written
 };
 
-// Writes a checkpoint atomically. `training` may be any object; it is only ever shown.
+/// Writes a checkpoint atomically. `training` may be any object; it is only ever shown.
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,
                       const Json& model_config, const DataFacts& data, const Json& training);
 
-// The checkpoint at `path`: a file itself, or of a run folder best.safetensors, and if there is none
-// last.safetensors. Fails for a folder that has neither.
+/// The checkpoint at `path`: a file itself, or of a run folder best.safetensors, and if there is none
+/// last.safetensors. Fails for a folder that has neither.
 std::filesystem::path checkpoint_file(const std::filesystem::path& path);
 
-// Reads checkpoint_file(path). Fails for a file without the metadata, and where
-// config and weights do not match.
+/// Reads checkpoint_file(path). Fails for a file without the metadata, and where
+/// config and weights do not match.
 Checkpoint read_checkpoint(const std::filesystem::path& path, Device device);
 
 }  // namespace tessera

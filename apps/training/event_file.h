@@ -11,28 +11,28 @@
 
 namespace tessera {
 
-// CRC-32C (Castagnoli; RFC 3720, B.4), and as TFRecord stores it: turned right by 15 bits, plus 0xa282ead8.
+/// CRC-32C (Castagnoli; RFC 3720, B.4), and as TFRecord stores it: turned right by 15 bits, plus 0xa282ead8.
 uint32_t crc32c(std::string_view bytes);
 uint32_t masked_crc32c(std::string_view bytes);
 
-// One TFRecord: length as u64, its masked CRC as u32, the bytes, their masked CRC; all little-endian.
+/// One TFRecord: length as u64, its masked CRC as u32, the bytes, their masked CRC; all little-endian.
 std::string tf_record(std::string_view bytes);
 
-using Scalars = std::span<const std::pair<std::string, double>>;  // tag, value; stored as float
+using Scalars = std::span<const std::pair<std::string, double>>;  ///< tag, value; stored as float
 
-// Event messages (tensorflow/core/util/event.proto), `wall_time` in seconds since 1970.
-std::string version_event(double wall_time);              // what a file begins with
-std::string start_event(double wall_time, int64_t step);  // makes steps from here on in other files void
+/// Event messages (tensorflow/core/util/event.proto), `wall_time` in seconds since 1970.
+std::string version_event(double wall_time);              ///< what a file begins with
+std::string start_event(double wall_time, int64_t step);  ///< makes steps from here on in other files void
 std::string scalars_event(double wall_time, int64_t step, Scalars scalars);
-// A picture as the bytes of a PNG file.
+/// A picture as the bytes of a PNG file.
 std::string image_event(double wall_time, int64_t step, const std::string& tag, int height, int width,
                         std::string_view png);
 
-// An event file that grows. Events are buffered and written every few seconds, by flush() and at the end.
+/// An event file that grows. Events are buffered and written every few seconds, by flush() and at the end.
 class EventFile {
  public:
-  // Makes a new file in the folder, events.out.tfevents.TIME.HOST.PID, whose events come after `step`. Fails
-  // if it cannot be written.
+  /// Makes a new file in the folder, events.out.tfevents.TIME.HOST.PID, whose events come after `step`. Fails
+  /// if it cannot be written.
   EventFile(const std::filesystem::path& folder, int64_t step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
@@ -40,7 +40,7 @@ class EventFile {
 
   void scalars(int64_t step, Scalars scalars);
   void image(int64_t step, const std::string& tag, int height, int width, std::string_view png);
-  void flush();  // fails, naming the file, where it cannot be written
+  void flush();  ///< fails, naming the file, where it cannot be written
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -49,7 +49,7 @@ class EventFile {
   std::filesystem::path path_;
   int descriptor_;
   std::string waiting_;
-  double written_ = 0;  // time of the last write, in seconds since 1970
+  double written_ = 0;  ///< time of the last write, in seconds since 1970
 };
 
 }  // namespace tessera

@@ -8,21 +8,21 @@
 
 namespace tessera {
 
-// The numbers that a training step or an evaluation computes with. Weights, the gradient's norm and the
-// optimizer's moments are f32 in any case. tf32: matrix products on a GPU round their factors to 10 bits of
-// mantissa. bf16: activations, products and each micro-batch's gradients are bf16, sums and losses f32.
+/// The numbers that a training step or an evaluation computes with. Weights, the gradient's norm and the
+/// optimizer's moments are f32 in any case. tf32: matrix products on a GPU round their factors to 10 bits of
+/// mantissa. bf16: activations, products and each micro-batch's gradients are bf16, sums and losses f32.
 enum class Precision : uint8_t { f32, tf32, bf16 };
 
-std::string_view name(Precision precision);  // "tf32"
+std::string_view name(Precision precision);  ///< "tf32"
 
-// Where and how a run computes. It is no part of the config: a run may be resumed on another device.
+/// Where and how a run computes. It is no part of the config: a run may be resumed on another device.
 struct Computing {
   Device device = Device::cpu;
-  bool graph = true;  // on a GPU: replay a recorded step
+  bool graph = true;  ///< on a GPU: replay a recorded step
   Precision precision = Precision::f32;
 };
 
-// The precision of that name, "f32", "tf32" or "bf16". Fails for any other.
+/// The precision of that name, "f32", "tf32" or "bf16". Fails for any other.
 Precision precision_of(const std::string& text);
 
 }  // namespace tessera

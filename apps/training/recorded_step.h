@@ -10,22 +10,22 @@
 
 namespace tessera {
 
-// The work of a training step on a GPU, recorded once as a graph and replayed for each batch with the random
-// keys of that batch.
+/// The work of a training step on a GPU, recorded once as a graph and replayed for each batch with the random
+/// keys of that batch.
 class RecordedStep {
  public:
-  // Records work(pass), which runs nothing; `pass` is a copy that its random keys are drawn from. Fails where
-  // the work cannot be recorded, as where it reads a number back or draws numbers that are no keys.
+  /// Records work(pass), which runs nothing; `pass` is a copy that its random keys are drawn from. Fails
+  /// where the work cannot be recorded, as where it reads a number back or draws numbers that are no keys.
   RecordedStep(Device device, const Pass& pass, const std::function<void(Pass&)>& work);
 
-  // Runs the work with the keys `drawn`, as many as it drew when it was recorded and in that order.
-  // refresh(): see Replay::run.
+  /// Runs the work with the keys `drawn`, as many as it drew when it was recorded and in that order.
+  /// refresh(): see Replay::run.
   void run(const std::vector<uint64_t>& drawn, const std::function<void()>& refresh) const;
 
  private:
   std::unique_ptr<Replay> graph_;
-  uint64_t keys_;              // that the work draws
-  std::vector<size_t> order_;  // the graph's key i is number order_[i] of those drawn
+  uint64_t keys_;              ///< that the work draws
+  std::vector<size_t> order_;  ///< the graph's key i is number order_[i] of those drawn
 };
 
 }  // namespace tessera

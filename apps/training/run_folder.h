@@ -8,23 +8,23 @@
 
 namespace tessera {
 
-// The folder of a training run:
-//
-//   config.json        the whole config, enough to repeat the run
-//   metrics.csv        a row an epoch; the same bytes for the same config
-//   events.jsonl       a line an event, with its time: starts, epochs with their speed, the end
-//   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
-//   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
-//   state.safetensors  all that is needed to resume
-//   report.html        a page about the run, written when it is finished
-//
-// Files are replaced atomically; only events.jsonl grows, by whole lines. A lock lets one process at a time
-// train a run. Opening the folder removes files that a killed process left half written.
+/// The folder of a training run:
+///
+///   config.json        the whole config, enough to repeat the run
+///   metrics.csv        a row an epoch; the same bytes for the same config
+///   events.jsonl       a line an event, with its time: starts, epochs with their speed, the end
+///   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
+///   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
+///   state.safetensors  all that is needed to resume
+///   report.html        a page about the run, written when it is finished
+///
+/// Files are replaced atomically; only events.jsonl grows, by whole lines. A lock lets one process at a time
+/// train a run. Opening the folder removes files that a killed process left half written.
 class RunFolder {
  public:
-  // Makes the folder and those above it. Fails if it holds a run.
+  /// Makes the folder and those above it. Fails if it holds a run.
   static RunFolder create(const std::filesystem::path& path, const Json& config);
-  // Opens a run to resume it. Fails if the folder holds none, or another process is training it.
+  /// Opens a run to resume it. Fails if the folder holds none, or another process is training it.
   static RunFolder open(const std::filesystem::path& path);
 
   RunFolder(RunFolder&& other) noexcept;
@@ -39,25 +39,25 @@ class RunFolder {
   std::filesystem::path of_epoch(int64_t epoch) const;
   std::filesystem::path state() const { return path_ / "state.safetensors"; }
 
-  // Removes the epoch-NNNN.safetensors of all epochs up to this one.
+  /// Removes the epoch-NNNN.safetensors of all epochs up to this one.
   void drop_epochs(int64_t last) const;
 
-  // Cuts metrics.csv to its header and first `count` rows; the later ones are of epochs that run again.
+  /// Cuts metrics.csv to its header and first `count` rows; the later ones are of epochs that run again.
   void keep_rows(size_t count);
-  // Adds a row to metrics.csv, after `header` if it is the first.
+  /// Adds a row to metrics.csv, after `header` if it is the first.
   void add_row(const std::string& header, const std::string& row);
-  // Adds a line to events.jsonl: {"event": name, "time": UTC, ...details}.
+  /// Adds a line to events.jsonl: {"event": name, "time": UTC, ...details}.
   void event(const std::string& name, const Json& details);
 
  private:
   explicit RunFolder(std::filesystem::path path);
 
   std::filesystem::path path_;
-  std::vector<std::string> lines_;  // of metrics.csv
-  int events_;                      // descriptor of events.jsonl, which holds the lock
+  std::vector<std::string> lines_;  ///< of metrics.csv
+  int events_;                      ///< descriptor of events.jsonl, which holds the lock
 };
 
-// `wanted`, or wanted-2, wanted-3 ...: the first that does not exist.
+/// `wanted`, or wanted-2, wanted-3 ...: the first that does not exist.
 std::filesystem::path free_folder(const std::filesystem::path& wanted);
 
 }  // namespace tessera

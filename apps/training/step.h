@@ -23,61 +23,61 @@
 
 namespace tessera {
 
-// The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
+/// The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
 
 class NumberWatch;
 
 struct StepOptions {
-  // Images that go forward and backward at once; 0: the whole batch. Not given: `cpu_micro_batch` on a CPU,
-  // the whole batch on a GPU, and the whole batch where batch norms take its statistics.
+  /// Images that go forward and backward at once; 0: the whole batch. Not given: `cpu_micro_batch` on a CPU,
+  /// the whole batch on a GPU, and the whole batch where batch norms take its statistics.
   std::optional<int64_t> micro_batch = std::nullopt;
-  double clip = 0;       // largest Euclidean norm of the gradient of all parameters together; 0: any
-  double smoothing = 0;  // of the labels
-  bool graph = true;     // on a GPU: record a step once, then replay it
+  double clip = 0;       ///< largest Euclidean norm of the gradient of all parameters together; 0: any
+  double smoothing = 0;  ///< of the labels
+  bool graph = true;     ///< on a GPU: record a step once, then replay it
   Precision precision = Precision::f32;
-  Ema* average = nullptr;  // of the weights; updated after each step that is taken; must outlive the steps
-  // On a GPU: targets are soft even for batches that are not mixed, as a recorded step needs where some are.
-  // Always so for a model with token targets.
+  Ema* average = nullptr;  ///< of the weights; updated after each step that is taken; must outlive the steps
+  /// On a GPU: targets are soft even for batches that are not mixed, as a recorded step needs where some are.
+  /// Always so for a model with token targets.
   bool shares = false;
   BatchNormStatistics batch_norm = BatchNormStatistics::batch;
 };
 
-// A batch goes through a CPU in micro-batches of this size, whose activations stay in its caches.
+/// A batch goes through a CPU in micro-batches of this size, whose activations stay in its caches.
 inline constexpr int64_t cpu_micro_batch = 64;
 
-// A gradient whose square is no float any more would make AdamW's second moment infinite for good.
+/// A gradient whose square is no float any more would make AdamW's second moment infinite for good.
 inline constexpr double largest_gradient_norm = 1e18;
 
-// Fails where the options ask what steps of this model on batches of `batch` images cannot do: batch norms
-// with statistics of the whole batch beside smaller micro-batches, statistics of micro-batches for a model
-// without batch norms, tf32 on a CPU.
+/// Fails where the options ask what steps of this model on batches of `batch` images cannot do: batch norms
+/// with statistics of the whole batch beside smaller micro-batches, statistics of micro-batches for a model
+/// without batch norms, tf32 on a CPU.
 void check_step_options(const Model& model, const StepOptions& options, int64_t batch);
 
 struct StepResult {
-  double loss = 0;  // mean over the batch
-  // Images whose largest logit is that of their own label, also where another image is mixed in; 0 for a
-  // model that does not classify images.
+  double loss = 0;  ///< mean over the batch
+  /// Images whose largest logit is that of their own label, also where another image is mixed in; 0 for a
+  /// model that does not classify images.
   int64_t correct = 0;
-  double gradient_norm = 0;  // of all parameters together, before clipping
-  // Why the step was left out: which number was not finite, and the first tensor that was not, with its op.
+  double gradient_norm = 0;  ///< of all parameters together, before clipping
+  /// Why the step was left out: which number was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
-  std::string note{};  // anything else that the user should know, mostly nothing
+  std::string note{};  ///< anything else that the user should know, mostly nothing
 };
 
-// One step of training, on any device and in any precision: forward, loss and backward of each micro-batch,
-// whose gradients add up in f32; clipping; the optimizer's step; the average of the weights. A step whose
-// loss or gradient is not finite, or whose gradient is larger than largest_gradient_norm, changes no weight,
-// moment or statistic.
-//
-// In bf16 a copy of the model computes (Micikevicius et al., 2018): the gradients of each micro-batch are
-// bf16, and are widened and added to f32 ones. Batch norms take their statistics as the options say, and move
-// their running statistics by each micro-batch in turn.
-//
-// No number is read before the whole step is queued. On a GPU a step is recorded as a graph once two steps
-// of a shape have been launched, and replayed then; that changes no bit of the results.
-//
-// Model and optimizer must outlive the steps.
+/// One step of training, on any device and in any precision: forward, loss and backward of each micro-batch,
+/// whose gradients add up in f32; clipping; the optimizer's step; the average of the weights. A step whose
+/// loss or gradient is not finite, or whose gradient is larger than largest_gradient_norm, changes no weight,
+/// moment or statistic.
+///
+/// In bf16 a copy of the model computes (Micikevicius et al., 2018): the gradients of each micro-batch are
+/// bf16, and are widened and added to f32 ones. Batch norms take their statistics as the options say, and
+/// move their running statistics by each micro-batch in turn.
+///
+/// No number is read before the whole step is queued. On a GPU a step is recorded as a graph once two steps
+/// of a shape have been launched, and replayed then; that changes no bit of the results.
+///
+/// Model and optimizer must outlive the steps.
 class TrainStep {
  public:
   TrainStep(Model& model, Optimizer& optimizer, const StepOptions& options);
@@ -85,36 +85,38 @@ class TrainStep {
 
   StepResult operator()(const StepBatch& batch, double lr, Pass& pass);
 
-  // The same in two halves, so that a GPU begins the next step while the host waits for the result of this
-  // one: at most most_under_way() steps may be started and not finished, one on a CPU and two on a GPU.
-  // Results and weights are those of one step after another. The batch's tensors on the CPU must keep their
-  // numbers until its step is finished; those on a GPU may be written anew as soon as start() returns.
+  /// The same in two halves, so that a GPU begins the next step while the host waits for the result of this
+  /// one: at most most_under_way() steps may be started and not finished, one on a CPU and two on a GPU.
+  /// Results and weights are those of one step after another. The batch's tensors on the CPU must keep their
+  /// numbers until its step is finished; those on a GPU may be written anew as soon as start() returns.
   void start(const StepBatch& batch, double lr, Pass& pass);
   StepResult finish();
   int most_under_way() const { return device_ == Device::cpu ? 1 : 2; }
 
-  int64_t micro_batch() const { return micro_batch_; }  // images that go through at once; 0: the whole batch
+  int64_t micro_batch() const {
+    return micro_batch_;
+  }  ///< images that go through at once; 0: the whole batch
 
-  // The model to evaluate, with the weights and statistics as they are now: the model itself, or in bf16 the
-  // copy that computes, which serves until the next step.
+  /// The model to evaluate, with the weights and statistics as they are now: the model itself, or in bf16 the
+  /// copy that computes, which serves until the next step.
   const Model& evaluation_model() const;
 
  private:
   struct Started {
     StepBatch batch;
     double lr;
-    Pass before;  // the pass as it was before the step's draws, to repeat the step
+    Pass before;  ///< the pass as it was before the step's draws, to repeat the step
   };
 
   void begin(const StepBatch& batch, Started step, Pass& pass);
   void cut(int64_t images);
 
-  // A step's work, which a graph records.
+  /// A step's work, which a graph records.
   void compute(Pass& pass, bool recording);
   void compute_part(const MicroBatch& part, Pass& pass);
   void update(double lr);
 
-  bool record(double lr, const Pass& pass);  // false, and a note, where it cannot be done
+  bool record(double lr, const Pass& pass);  ///< false, and a note, where it cannot be done
   void replay(double lr, Pass& pass);
 
   StepResult read_result();
@@ -128,21 +130,21 @@ class TrainStep {
   Optimizer& optimizer_;
   StepOptions options_;
   Device device_;
-  std::optional<Model> narrow_;           // the model in bf16, which computes then
-  std::optional<MixedWeights> mixed_;     // pairs of its weights and the model's
-  std::optional<Statistics> statistics_;  // of batch norms, kept to take back a step that is left out
+  std::optional<Model> narrow_;           ///< the model in bf16, which computes then
+  std::optional<MixedWeights> mixed_;     ///< pairs of its weights and the model's
+  std::optional<Statistics> statistics_;  ///< of batch norms, kept to take back a step that is left out
   StepInputs inputs_;
 
-  int64_t micro_batch_;             // size of the micro-batches; 0: the whole batch
-  std::vector<MicroBatch> parts_;   // of the batch of the step begun last
-  Tensor losses_, correct_, norm_;  // [parts], [parts] i64, and [3] f64 of clip_on_device; on the device
-  bool counts_ = false;             // whether the logits are of classes of images
-  std::vector<uint64_t> keys_;      // random keys that each micro-batch draws
-  int64_t launched_ = 0;            // steps with the inputs where they are now
+  int64_t micro_batch_;             ///< size of the micro-batches; 0: the whole batch
+  std::vector<MicroBatch> parts_;   ///< of the batch of the step begun last
+  Tensor losses_, correct_, norm_;  ///< [parts], [parts] i64, and [3] f64 of clip_on_device; on the device
+  bool counts_ = false;             ///< whether the logits are of classes of images
+  std::vector<uint64_t> keys_;      ///< random keys that each micro-batch draws
+  int64_t launched_ = 0;            ///< steps with the inputs where they are now
   std::unique_ptr<RecordedStep> recorded_;
-  std::string note_;  // for the next result
+  std::string note_;  ///< for the next result
 
-  std::array<std::unique_ptr<ReadBack>, 2> reads_;  // of step i in i % most_under_way()
+  std::array<std::unique_ptr<ReadBack>, 2> reads_;  ///< of step i in i % most_under_way()
   int64_t begun_ = 0, finished_ = 0;
   std::deque<Started> started_;
 };

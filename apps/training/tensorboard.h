@@ -7,24 +7,24 @@
 
 namespace tessera {
 
-// Writes a run's numbers for TensorBoard: each step's loss, gradient norm and learning rate under train/,
-// each epoch's numbers under epoch/ and validation/, and once a session a sheet of augmented training
-// pictures.
+/// Writes a run's numbers for TensorBoard: each step's loss, gradient norm and learning rate under train/,
+/// each epoch's numbers under epoch/ and validation/, and once a session a sheet of augmented training
+/// pictures.
 class TensorBoard {
  public:
-  // Makes an event file in the run folder. `step`: steps that are done. Events of later steps in older files,
-  // from before the run was resumed, become void.
+  /// Makes an event file in the run folder. `step`: steps that are done. Events of later steps in older
+  /// files, from before the run was resumed, become void.
   TensorBoard(const std::filesystem::path& folder, int64_t step, const Normalisation& normalisation)
       : file_(folder, step), normalisation_(normalisation) {}
 
   void step(int64_t step, const StepResult& result, double lr, const Batch& batch);
-  // `details`: those of the "epoch" event in events.jsonl.
+  /// `details`: those of the "epoch" event in events.jsonl.
   void epoch(int64_t step, const Json& details);
 
  private:
   EventFile file_;
   Normalisation normalisation_;
-  bool shown_ = false;  // whether the pictures are written
+  bool shown_ = false;  ///< whether the pictures are written
 };
 
 }  // namespace tessera

@@ -19,23 +19,23 @@
 
 namespace tessera {
 
-// The config of a run of `preset`, sized for the images and classes of the data set. `changes` are keys of a
-// config.json: {{"epochs", 20}, {"optimizer", {{"lr", 1e-3}}}}. Fails as read_train_config and resolve_model
-// do.
+/// The config of a run of `preset`, sized for the images and classes of the data set. `changes` are keys of a
+/// config.json: {{"epochs", 20}, {"optimizer", {{"lr", 1e-3}}}}. Fails as read_train_config and resolve_model
+/// do.
 TrainConfig train_config(const std::string& preset, const Dataset& dataset,
                          const Json& changes = Json::object());
 
-// Trains in the run folder until the run is done, a signal comes (if an Interrupt lives), or `stop`. Begins a
-// new run where the folder holds none, and goes on exactly where its run stopped otherwise. Fails for the run
-// of another config.
+/// Trains in the run folder until the run is done, a signal comes (if an Interrupt lives), or `stop`. Begins
+/// a new run where the folder holds none, and goes on exactly where its run stopped otherwise. Fails for the
+/// run of another config.
 Ending train(const TrainConfig& config, const Dataset& dataset, const std::filesystem::path& folder,
              const StopAfter& stop = {}, const Computing& computing = {});
 
-// Reads the weights of a checkpoint file or of a run folder (its best ones) on the CPU.
+/// Reads the weights of a checkpoint file or of a run folder (its best ones) on the CPU.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-// How well a checkpoint does on the data set's validation pictures, normalised as those that it was trained
-// on.
+/// How well a checkpoint does on the data set's validation pictures, normalised as those that it was trained
+/// on.
 Evaluation evaluate(const Checkpoint& checkpoint, const Dataset& dataset);
 
 }  // namespace tessera

@@ -19,7 +19,7 @@
 
 namespace tessera {
 
-// Ends a session early, as an interrupt would, after so many steps or so long; 0: never.
+/// Ends a session early, as an interrupt would, after so many steps or so long; 0: never.
 struct StopAfter {
   int64_t steps = 0;
   double seconds = 0;
@@ -27,46 +27,46 @@ struct StopAfter {
 
 enum class Ending { finished, interrupted, stopped };
 
-// A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
-// same files (except for the times in events.jsonl), however often the run is interrupted and resumed, on any
-// number of threads.
+/// A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
+/// same files (except for the times in events.jsonl), however often the run is interrupted and resumed, on
+/// any number of threads.
 class Trainer {
  public:
-  // Builds everything that can fail, so that a folder is made only for a run that can start. `config.model`
-  // is the model's whole config (resolve_model). Fails for a config that the model, the data or the device
-  // cannot follow.
+  /// Builds everything that can fail, so that a folder is made only for a run that can start. `config.model`
+  /// is the model's whole config (resolve_model). Fails for a config that the model, the data or the device
+  /// cannot follow.
   Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing);
   ~Trainer();
 
-  // Loads the folder's saved state. Returns false if there is none yet; the run then begins anew.
+  /// Loads the folder's saved state. Returns false if there is none yet; the run then begins anew.
   bool restore(RunFolder& folder);
-  // Trains until all epochs are done, a signal comes, or `stop` says so, and saves the state then.
+  /// Trains until all epochs are done, a signal comes, or `stop` says so, and saves the state then.
   Ending run(RunFolder& folder, const StopAfter& stop);
 
-  // Takes one step on the next batch at this learning rate and returns its loss, NaN if it was left out. For
-  // a search of learning rates; the trainer cannot run() after it.
+  /// Takes one step on the next batch at this learning rate and returns its loss, NaN if it was left out. For
+  /// a search of learning rates; the trainer cannot run() after it.
   double try_learning_rate(double lr);
 
-  // Takes steps as run() does, without evaluation and files, as long as go_on() is true, and waits for the
-  // last one. Returns their number. For benchmarks; the trainer cannot run() after it.
+  /// Takes steps as run() does, without evaluation and files, as long as go_on() is true, and waits for the
+  /// last one. Returns their number. For benchmarks; the trainer cannot run() after it.
   int64_t take_steps(const std::function<bool()>& go_on);
 
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
-  // The validation pass after the best epoch, for a report. Null if that epoch was not in this session, and
-  // for a segmenter unless it was the last one, because judging every picture is slow.
+  /// The validation pass after the best epoch, for a report. Null if that epoch was not in this session, and
+  /// for a segmenter unless it was the last one, because judging every picture is slow.
   const JudgedPass* best_pass() const { return best_pass_ ? &*best_pass_ : nullptr; }
-  int64_t epochs() const;  // of the whole run; the last one may be shorter
+  int64_t epochs() const;  ///< of the whole run; the last one may be shorter
   int64_t steps_in_epoch() const { return train_.batches(); }
-  bool data_on_device() const { return train_.resident(); }  // whether the GPU keeps the training pictures
-  double wait_seconds() const { return train_.wait_seconds(); }  // time in which steps waited for data
+  bool data_on_device() const { return train_.resident(); }  ///< whether the GPU keeps the training pictures
+  double wait_seconds() const { return train_.wait_seconds(); }  ///< time in which steps waited for data
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
   bool finished() const { return at_.epoch >= epochs(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Measures the part of the epoch that is in this session.
+  /// Measures the part of the epoch that is in this session.
   struct EpochClock {
     Clock::time_point began{};
     double waited_before = 0;
@@ -76,26 +76,26 @@ class Trainer {
   int64_t total_steps() const;
   int64_t steps_in(int64_t epoch) const;
   bool stopping() const;
-  bool save_is_due() const;  // after the step that was started last
+  bool save_is_due() const;  ///< after the step that was started last
 
-  bool train_epoch(RunFolder& folder);   // false if it was interrupted
-  bool finish_epoch(RunFolder& folder);  // false if it was interrupted
+  bool train_epoch(RunFolder& folder);   ///< false if it was interrupted
+  bool finish_epoch(RunFolder& folder);  ///< false if it was interrupted
   StepBatch step_batch(const Batch& batch) const;
   void start_step(const Batch& batch);
-  // Finishes steps until `left` of them are under way. Without a folder, trouble is printed and never ends
-  // the run.
+  /// Finishes steps until `left` of them are under way. Without a folder, trouble is printed and never ends
+  /// the run.
   void finish_steps(RunFolder* folder, size_t left);
   size_t most_left() const { return static_cast<size_t>(step_.most_under_way() - 1); }
-  int64_t steps_started() const { return at_.step + std::ssize(under_way_); }  // in this epoch
+  int64_t steps_started() const { return at_.step + std::ssize(under_way_); }  ///< in this epoch
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
   std::optional<Evaluation> evaluate_now();
-  std::optional<double> accuracy() const;  // on the training images of this epoch so far, of a classifier
+  std::optional<double> accuracy() const;  ///< on the training images of this epoch so far, of a classifier
 
-  // In trainer_files.cpp.
+  /// In trainer_files.cpp.
   void add_metrics(RunFolder& folder, const std::optional<Evaluation>& evaluation) const;
   void report_epoch(RunFolder& folder, const std::optional<Evaluation>& evaluation, double seconds);
-  void save_weights(const std::filesystem::path& path) const;  // the weights that were evaluated
+  void save_weights(const std::filesystem::path& path) const;  ///< the weights that were evaluated
   void save_state(const RunFolder& folder);
 
   TrainConfig config_;
@@ -104,7 +104,7 @@ class Trainer {
   Device device_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<Ema> average_;  // of the weights, where the config asks for one
+  std::optional<Ema> average_;  ///< of the weights, where the config asks for one
   TrainStep step_;
   Loader train_;
   std::unique_ptr<Loader> validation_;
@@ -115,8 +115,8 @@ class Trainer {
     double lr;
   };
 
-  Position at_;  // after the last finished step, but its random state is that after the last started one
-  std::deque<StartedStep> under_way_;  // started and not finished
+  Position at_;  ///< after the last finished step, but its random state is that after the last started one
+  std::deque<StartedStep> under_way_;  ///< started and not finished
   StopAfter stop_;
   int64_t session_steps_ = 0;
   double evaluation_seconds_ = 0;

@@ -9,16 +9,16 @@
 
 namespace tessera {
 
-// The type in which a model is evaluated and its pictures are delivered: that of its training steps. Only a
-// diffusion model is evaluated in f32 in any case, since its score is its loss and the pictures are its
-// targets.
+/// The type in which a model is evaluated and its pictures are delivered: that of its training steps. Only a
+/// diffusion model is evaluated in f32 in any case, since its score is its loss and the pictures are its
+/// targets.
 DType evaluation_dtype(Task task, Precision precision);
 
-// EvaluateOptions::micro_batch for evaluating a run of `config`.
+/// EvaluateOptions::micro_batch for evaluating a run of `config`.
 int64_t validation_micro_batch(const TrainConfig& config, Device device);
 
-// A loader over all pictures of `split`, as a run of `config` is evaluated on them. An evaluation that is
-// repeated with the same `computing` has the same bits.
+/// A loader over all pictures of `split`, as a run of `config` is evaluated on them. An evaluation that is
+/// repeated with the same `computing` has the same bits.
 std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
                                           const TrainConfig& config, const Computing& computing);
 

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Converts bytes to normalised floats, (v / 255 - mean) / deviation by channel, and [H, W, 3] to [3, H, W]. A
-// table holds the result for each of the 256 byte values of a channel.
+/// Converts bytes to normalised floats, (v / 255 - mean) / deviation by channel, and [H, W, 3] to [3, H, W].
+/// A table holds the result for each of the 256 byte values of a channel.
 class Normalise {
  public:
   explicit Normalise(const Normalisation& constants) {

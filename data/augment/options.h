@@ -12,17 +12,17 @@
 
 namespace tessera {
 
-// The augmentations of a training batch, in the order in which they are applied.
+/// The augmentations of a training batch, in the order in which they are applied.
 struct AugmentOptions {
-  std::optional<SceneCropOptions> scene_crop{};      // of the stored image and its mask
-  std::optional<ResizedCropOptions> resized_crop{};  // of the stored image
-  bool flip = true;                                  // left-right, with probability 1/2
-  int crop_padding = 4;       // black pixels on each side before the random crop; 0: no crop
-  std::string autoaugment{};  // a policy of data/augment/autoaugment.h; "": none
+  std::optional<SceneCropOptions> scene_crop{};      ///< of the stored image and its mask
+  std::optional<ResizedCropOptions> resized_crop{};  ///< of the stored image
+  bool flip = true;                                  ///< left-right, with probability 1/2
+  int crop_padding = 4;       ///< black pixels on each side before the random crop; 0: no crop
+  std::string autoaugment{};  ///< a policy of data/augment/autoaugment.h; "": none
   std::optional<RandAugmentOptions> randaugment{};
   std::optional<PhotometricOptions> photometric{};
   ErasingOptions erasing{};
-  MixOptions mix{};  // of whole batches, by the loader
+  MixOptions mix{};  ///< of whole batches, by the loader
 };
 
 }  // namespace tessera

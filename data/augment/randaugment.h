@@ -6,19 +6,19 @@
 namespace tessera {
 
 struct RandAugmentOptions {
-  int operations = 2;        // for each image
-  double magnitude = 9;      // 0 to 10
-  double deviation = 0.5;    // standard deviation of the magnitude, which is drawn for each operation
-  double probability = 0.5;  // of each operation
+  int operations = 2;        ///< for each image
+  double magnitude = 9;      ///< 0 to 10
+  double deviation = 0.5;    ///< standard deviation of the magnitude, which is drawn for each operation
+  double probability = 0.5;  ///< of each operation
 };
 
-// The magnitude for apply() at RandAugment's magnitude 0 .. 10. `sign` is 1 or -1. The strength of every
-// operation grows with the magnitude ("inc1" in timm).
+/// The magnitude for apply() at RandAugment's magnitude 0 .. 10. `sign` is 1 or -1. The strength of every
+/// operation grows with the magnitude ("inc1" in timm).
 double randaugment_magnitude(Operation operation, double magnitude, int sign);
 
-// RandAugment (Cubuk et al., 2020) as DeiT, LV-ViT and RMT use it ("rand-m9-mstd0.5-inc1" in timm):
-// operations are drawn from fifteen with replacement; moves use the bilinear or the bicubic filter with equal
-// probability and fill with `fill`, the data set's mean colour.
+/// RandAugment (Cubuk et al., 2020) as DeiT, LV-ViT and RMT use it ("rand-m9-mstd0.5-inc1" in timm):
+/// operations are drawn from fifteen with replacement; moves use the bilinear or the bicubic filter with
+/// equal probability and fill with `fill`, the data set's mean colour.
 class RandAugment {
  public:
   RandAugment(const RandAugmentOptions& options, const Colour& fill) : options_(options), fill_(fill) {}

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-// Rows top .. bottom-1 and columns left .. right-1 of an image.
+/// Rows top .. bottom-1 and columns left .. right-1 of an image.
 struct PixelBox {
   int64_t top = 0, left = 0, bottom = 0, right = 0;
 

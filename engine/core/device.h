@@ -15,12 +15,12 @@ namespace tessera {
 
 enum class Device : uint8_t { cpu, cuda };
 
-// The device as a type: kernels are members of a template over it (see dispatch.h).
+/// The device as a type: kernels are members of a template over it (see dispatch.h).
 struct Cpu {};
 struct Cuda {};
 
-std::string_view name(Device device);        // "cpu", "cuda"
-Device parse_device(std::string_view text);  // the inverse; fails on any other text
+std::string_view name(Device device);        ///< "cpu", "cuda"
+Device parse_device(std::string_view text);  ///< the inverse; fails on any other text
 std::ostream& operator<<(std::ostream& out, Device device);
 
 // Whether this build has the CUDA backend. Nothing else in the engine asks the preprocessor for it.
@@ -30,7 +30,7 @@ inline constexpr bool has_cuda = true;
 inline constexpr bool has_cuda = false;
 #endif
 
-// Makes the device ready. Fails, saying what to do, where this build or this machine has no such device.
+/// Makes the device ready. Fails, saying what to do, where this build or this machine has no such device.
 void require(Device device);
 
 }  // namespace tessera

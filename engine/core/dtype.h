@@ -11,15 +11,15 @@
 
 namespace tessera {
 
-// The type of a tensor's elements: floating types, and i64, u8 for labels and pixels.
+/// The type of a tensor's elements: floating types, and i64, u8 for labels and pixels.
 enum class DType : uint8_t { f32, f64, bf16, i64, u8 };
 
-// bfloat16: the upper half of a float. Stored only; arithmetic runs in float.
+/// bfloat16: the upper half of a float. Stored only; arithmetic runs in float.
 struct bf16 {
   uint16_t bits;
 
   bf16() = default;
-  // Rounds to nearest, halves to even; a NaN stays a NaN.
+  /// Rounds to nearest, halves to even; a NaN stays a NaN.
   TESSERA_HD explicit bf16(float value) {
 #ifdef __CUDA_ARCH__  // the GPU has an instruction for it
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -32,10 +32,10 @@ struct bf16 {
   TESSERA_HD operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// The type that values of T are computed and summed in: float for float and bf16, double for double.
+/// The type that values of T are computed and summed in: float for float and bf16, double for double.
 template <class T> using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The DType of a C++ type.
+/// The DType of a C++ type.
 template <class T>
 inline constexpr DType dtype_of = [] {
   if constexpr (std::is_same_v<T, float>)
@@ -52,11 +52,11 @@ inline constexpr DType dtype_of = [] {
   }
 }();
 
-size_t size_of(DType dtype);               // bytes of an element
-std::string_view name(DType dtype);        // "f32"
-DType parse_dtype(std::string_view text);  // the inverse of name(); fails on any other text
+size_t size_of(DType dtype);               ///< bytes of an element
+std::string_view name(DType dtype);        ///< "f32"
+DType parse_dtype(std::string_view text);  ///< the inverse of name(); fails on any other text
 inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
-// The DType of Wide<T>, given that of a floating T.
+/// The DType of Wide<T>, given that of a floating T.
 inline DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 std::ostream& operator<<(std::ostream& out, DType dtype);
 

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Tensors with their names, in order: parameters, an optimizer's state, the content of a checkpoint.
+/// Tensors with their names, in order: parameters, an optimizer's state, the content of a checkpoint.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 }  // namespace tessera

@@ -15,13 +15,13 @@
 
 namespace tessera {
 
-// Computes with at most `count` threads from now on; 0 means all cores. Results do not depend on it. Holds
-// for the process. Fails for a negative count.
+/// Computes with at most `count` threads from now on; 0 means all cores. Results do not depend on it. Holds
+/// for the process. Fails for a negative count.
 void set_threads(int count);
-int threads();  // how many threads compute now
+int threads();  ///< how many threads compute now
 
-// Tells the thread sanitizer, which cannot see into oneTBB's library, that all writes before release() are
-// visible after acquire(). Does nothing in other builds.
+/// Tells the thread sanitizer, which cannot see into oneTBB's library, that all writes before release() are
+/// visible after acquire(). Does nothing in other builds.
 struct Handover {
 #ifdef TESSERA_TSAN
   void release() { __tsan_release(this); }
@@ -37,16 +37,16 @@ inline std::atomic<int64_t> longest_chunk{std::numeric_limits<int64_t>::max()};
 inline std::atomic<int64_t> split_loops{0};
 }  // namespace detail
 
-// The chunk length that a kernel uses where it would choose `usual` steps of `width` elements each: less
-// within SmallChunks. A kernel calls it wherever any length gives a right result, though sums may round
-// differently.
+/// The chunk length that a kernel uses where it would choose `usual` steps of `width` elements each: less
+/// within SmallChunks. A kernel calls it wherever any length gives a right result, though sums may round
+/// differently.
 inline int64_t chunk_length(int64_t usual, int64_t width = 1) {
   const int64_t longest = detail::longest_chunk.load(std::memory_order_relaxed);
   return std::min(usual, std::max<int64_t>(1, longest / std::max<int64_t>(1, width)));
 }
 
-// For tests: while it lives, chunks have at most `longest` elements, so that the few elements of a test are
-// shared among threads as the many of a real run are. One at a time in the process.
+/// For tests: while it lives, chunks have at most `longest` elements, so that the few elements of a test are
+/// shared among threads as the many of a real run are. One at a time in the process.
 class SmallChunks {
  public:
   explicit SmallChunks(int64_t longest);
@@ -54,12 +54,12 @@ class SmallChunks {
   SmallChunks(const SmallChunks&) = delete;
   SmallChunks& operator=(const SmallChunks&) = delete;
 
-  // The parallel loops since its construction that had more than one chunk.
+  /// The parallel loops since its construction that had more than one chunk.
   int64_t split_loops() const { return detail::split_loops.load(); }
 };
 
-// Calls f(begin, end) for each chunk of [0, n), in parallel and in any order. Chunks have exactly `grain`
-// elements, the last one fewer, so a chunk's sum is the same on any number of threads.
+/// Calls f(begin, end) for each chunk of [0, n), in parallel and in any order. Chunks have exactly `grain`
+/// elements, the last one fewer, so a chunk's sum is the same on any number of threads.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   const int64_t chunks = (n + grain - 1) / grain;
   if (chunks <= 1) {
@@ -78,8 +78,8 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   end.acquire();
 }
 
-// Sums f(begin, end) over the chunks of [0, n), in the order of the chunks: the same bits on any number of
-// threads.
+/// Sums f(begin, end) over the chunks of [0, n), in the order of the chunks: the same bits on any number of
+/// threads.
 template <class Sum, class F> Sum parallel_sum(int64_t n, int64_t grain, F&& f) {
   std::vector<Sum> parts(static_cast<size_t>((n + grain - 1) / grain));
   parallel_for(n, grain, [&](int64_t begin, int64_t end) {

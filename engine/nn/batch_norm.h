@@ -7,14 +7,14 @@
 
 namespace tessera {
 
-// Batch norm of the last axis (Ioffe and Szegedy, 2015; engine/ops/batch_norm.h). The parameters weight and
-// bias [width] start at 1 and 0; the statistics running_mean and running_var [width] start at 0 and 1, and
-// each pass in training moves them by 0.1 of the way to the batch's.
+/// Batch norm of the last axis (Ioffe and Szegedy, 2015; engine/ops/batch_norm.h). The parameters weight and
+/// bias [width] start at 1 and 0; the statistics running_mean and running_var [width] start at 0 and 1, and
+/// each pass in training moves them by 0.1 of the way to the batch's.
 struct BatchNorm {
   BatchNorm() = default;
   BatchNorm(const Scope& scope, int64_t width);
 
-  Tensor operator()(const Tensor& x, const Pass& pass) const;  // [..., width] -> [..., width]
+  Tensor operator()(const Tensor& x, const Pass& pass) const;  ///< [..., width] -> [..., width]
 
   Tensor weight, bias, running_mean, running_var;
   std::string path;

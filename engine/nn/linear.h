@@ -7,12 +7,12 @@
 
 namespace tessera {
 
-// y = f(x W^T + b), where f is the identity or an activation. weight [out, in], bias [out].
+/// y = f(x W^T + b), where f is the identity or an activation. weight [out, in], bias [out].
 struct Linear {
   struct Options {
     bool bias = true;
-    Init weight_init = nullptr;  // null: weight and bias start by the scope's rule
-    Init bias_init = nullptr;    // where weight_init is given; null: 0
+    Init weight_init = nullptr;  ///< null: weight and bias start by the scope's rule
+    Init bias_init = nullptr;    ///< where weight_init is given; null: 0
   };
 
   Linear() = default;
@@ -20,9 +20,9 @@ struct Linear {
   Linear(const Scope& scope, int64_t in, int64_t out) : Linear(scope, in, out, Options()) {}
 
   Tensor operator()(const Tensor& x,
-                    Activation activation = Activation::none) const;  // [..., in] -> [..., out]
+                    Activation activation = Activation::none) const;  ///< [..., in] -> [..., out]
 
-  Tensor weight, bias;  // no bias: undefined
+  Tensor weight, bias;  ///< no bias: undefined
   std::string path;
 };
 

@@ -6,13 +6,13 @@
 
 namespace tessera {
 
-// The settings of one forward pass. In training, batch norms use the batch's statistics, and dropout and drop
-// path drop values (unless `drop` is off) by draws from `random`.
+/// The settings of one forward pass. In training, batch norms use the batch's statistics, and dropout and
+/// drop path drop values (unless `drop` is off) by draws from `random`.
 struct Pass {
   bool training = false;
   Random random{0};
   bool drop = true;
-  uint64_t keys = 0;  // how many keys have been drawn
+  uint64_t keys = 0;  ///< how many keys have been drawn
 
   bool drops() const { return training && drop; }
 

@@ -9,7 +9,7 @@
 namespace tessera {
 
 #define TESSERA_NAME(name, ...) name,
-// Activation::none is the identity; the others are the rows of activation_table.h.
+/// Activation::none is the identity; the others are the rows of activation_table.h.
 enum class Activation : uint8_t { none, TESSERA_ACTIVATIONS(TESSERA_NAME) };
 #undef TESSERA_NAME
 
@@ -18,7 +18,7 @@ enum class Activation : uint8_t { none, TESSERA_ACTIVATIONS(TESSERA_NAME) };
 inline constexpr Activation all_activations[] = {TESSERA_ACTIVATIONS(TESSERA_VALUE)};
 #undef TESSERA_VALUE
 
-std::string_view name(Activation activation);  // "gelu_tanh", as in the table; "none"
+std::string_view name(Activation activation);  ///< "gelu_tanh", as in the table; "none"
 
 // A function for each row of the table, applied to every element: x [...] -> [...]. relu(x), gelu(x)
 // (Hendrycks and Gimpel, 2016, with the error function), gelu_tanh(x) (its approximation), silu(x),
@@ -27,7 +27,7 @@ std::string_view name(Activation activation);  // "gelu_tanh", as in the table; 
 TESSERA_ACTIVATIONS(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 
-// The activation of x; x itself for Activation::none.
+/// The activation of x; x itself for Activation::none.
 Tensor activation(Activation f, const Tensor& x);
 
 }  // namespace tessera

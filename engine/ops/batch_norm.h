@@ -4,14 +4,14 @@
 
 namespace tessera {
 
-// Batch norm over all axes but the last, the channels (Ioffe and Szegedy, 2015):
-//   y = h * weight + bias,  h = (x - mean) / sqrt(var + eps)
-// x [..., C]; weight, bias [C]; running_mean, running_var [C], f32 for a bf16 x, otherwise x's type;
-// -> [..., C].
-//
-// In training the mean and the biased variance are the batch's, and the running statistics move towards them
-// (the unbiased variance) by `momentum`. Otherwise the running statistics are used, as constants. Fails for
-// parameters of another shape or type, and in training for a single row, which has no variance.
+/// Batch norm over all axes but the last, the channels (Ioffe and Szegedy, 2015):
+///   y = h * weight + bias,  h = (x - mean) / sqrt(var + eps)
+/// x [..., C]; weight, bias [C]; running_mean, running_var [C], f32 for a bf16 x, otherwise x's type;
+/// -> [..., C].
+///
+/// In training the mean and the biased variance are the batch's, and the running statistics move towards them
+/// (the unbiased variance) by `momentum`. Otherwise the running statistics are used, as constants. Fails for
+/// parameters of another shape or type, and in training for a single row, which has no variance.
 struct BatchNormOptions {
   bool training = false;
   double momentum = 0.1, eps = 1e-5;

@@ -4,10 +4,10 @@
 
 namespace tessera {
 
-// Layer norm over the last axis (Ba et al., 2016):
-//   y = h * weight + bias,  h = (x - mean) / sqrt(var + eps)
-// with the mean and the (biased) variance of each row. x [..., D]; weight, bias [D]; -> [..., D].
-// Fails unless weight and bias have the size of x's last axis, its type and its device.
+/// Layer norm over the last axis (Ba et al., 2016):
+///   y = h * weight + bias,  h = (x - mean) / sqrt(var + eps)
+/// with the mean and the (biased) variance of each row. x [..., D]; weight, bias [D]; -> [..., D].
+/// Fails unless weight and bias have the size of x's last axis, its type and its device.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
 
 }  // namespace tessera

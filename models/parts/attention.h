@@ -12,63 +12,63 @@
 
 namespace tessera {
 
-// The config's "attention" object, for one stage. models/CONFIG.md explains the keys.
+/// The config's "attention" object, for one stage. models/CONFIG.md explains the keys.
 struct AttentionOptions {
   int64_t heads = 0;
-  int64_t head_dim = 0;  // dim / heads where the config gives none
+  int64_t head_dim = 0;  ///< dim / heads where the config gives none
   bool qkv_bias = false;
-  bool learned_scale = false;  // LSA: one per head, initially 1/sqrt(head_dim)
-  bool mask_diagonal = false;  // LSA: no token attends to itself
-  bool relative_bias = false;  // Swin's table of biases by offset, over the whole grid
-  PriorOptions prior;          // SP-SA
-  DecayOptions decay;          // RMT, SDT
-  Init qkv_init = nullptr;     // initialises qkv's weight; null: the scope's rule does
+  bool learned_scale = false;  ///< LSA: one per head, initially 1/sqrt(head_dim)
+  bool mask_diagonal = false;  ///< LSA: no token attends to itself
+  bool relative_bias = false;  ///< Swin's table of biases by offset, over the whole grid
+  PriorOptions prior;          ///< SP-SA
+  DecayOptions decay;          ///< RMT, SDT
+  Init qkv_init = nullptr;     ///< initialises qkv's weight; null: the scope's rule does
 };
 
 AttentionOptions read_attention(Fields fields, int64_t dim);
 
-// While one lives, every Attention of this thread runs the definition (attention_plain) instead of the fused
-// op. That is slow, but lets an Observer see each score and probability.
+/// While one lives, every Attention of this thread runs the definition (attention_plain) instead of the fused
+/// op. That is slow, but lets an Observer see each score and probability.
 class PlainAttention : public ThreadScope<PlainAttention> {};
 
-// The op attention (engine/ops/attention/attention.h), or attention_plain while a PlainAttention lives.
+/// The op attention (engine/ops/attention/attention.h), or attention_plain while a PlainAttention lives.
 Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms);
 
-// Multi-head self-attention of tokens on `grid` that follow `prefix` others (the class token). The score
-// terms apply in this order, each if it is configured:
-//
-//   s  = scale * (q . k)
-//   s *= prior                SP-SA
-//   s += relative bias        Swin
-//   s += decay                RMT, SDT
-//   s += mask                 between windows; -inf on the diagonal under LSA
-//   y  = proj(softmax(s) v)
+/// Multi-head self-attention of tokens on `grid` that follow `prefix` others (the class token). The score
+/// terms apply in this order, each if it is configured:
+///
+///   s  = scale * (q . k)
+///   s *= prior                SP-SA
+///   s += relative bias        Swin
+///   s += decay                RMT, SDT
+///   s += mask                 between windows; -inf on the diagonal under LSA
+///   y  = proj(softmax(s) v)
 struct Attention {
   Attention() = default;
   Attention(const Scope& scope, int64_t dim, const AttentionOptions& options, Grid grid, int64_t prefix);
 
-  // x [B, N, D] -> [B, N, D]. omega [1, N, N] is the prior that the whole model shares, or undefined. mask
-  // [W, N, N] is added to the scores, its entry b mod W to those of image b, or undefined.
+  /// x [B, N, D] -> [B, N, D]. omega [1, N, N] is the prior that the whole model shares, or undefined. mask
+  /// [W, N, N] is added to the scores, its entry b mod W to those of image b, or undefined.
   Tensor operator()(const Tensor& x, const Tensor& omega = {}, const Tensor& mask = {}) const;
 
-  // All score terms for the tokens x.
+  /// All score terms for the tokens x.
   ScoreTerms terms(const Tensor& x, const Tensor& omega) const;
-  // The score terms of attention within each line of the grid, for tokens x without a prefix.
+  /// The score terms of attention within each line of the grid, for tokens x without a prefix.
   ScoreTerms terms(const Tensor& x, Lines lines) const;
 
   AttentionOptions options;
   Grid grid;
   int64_t prefix = 0;
   Linear qkv, proj;
-  Tensor scale;                         // [H], LSA's; undefined without it
-  Tensor relative_position_bias_table;  // [(2h-1)(2w-1), H]
+  Tensor scale;                         ///< [H], LSA's; undefined without it
+  Tensor relative_position_bias_table;  ///< [(2h-1)(2w-1), H]
   std::optional<SpatialPrior> prior;
   Decay decay;
   std::string path;
 
  private:
-  // The score terms that do not depend on the tokens, for the pairs of the grid or of one of its lines.
+  /// The score terms that do not depend on the tokens, for the pairs of the grid or of one of its lines.
   ScoreTerms terms_of_pairs(Grid part) const;
 };
 

@@ -10,14 +10,14 @@
 
 namespace tessera {
 
-// A pre-norm transformer block; training drops its branches per image (stochastic depth):
-//   x = x + c Attention(LN(x));  x = x + c MLP(LN(x)),  c = branch_scale
+/// A pre-norm transformer block; training drops its branches per image (stochastic depth):
+///   x = x + c Attention(LN(x));  x = x + c MLP(LN(x)),  c = branch_scale
 struct Block {
   Block() = default;
   Block(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid, int64_t prefix,
         int64_t hidden, double drop_path, double eps);
 
-  // x [B, N, D] -> [B, N, D]; omega [1, N, N] is the prior that the whole model shares, or undefined.
+  /// x [B, N, D] -> [B, N, D]; omega [1, N, N] is the prior that the whole model shares, or undefined.
   Tensor operator()(const Tensor& x, const Tensor& omega, Pass& pass) const;
 
   LayerNorm norm1;
@@ -25,18 +25,18 @@ struct Block {
   LayerNorm norm2;
   Mlp mlp;
   double drop_path = 0;
-  double branch_scale = 1;  // LV-ViT's 1 / skip_lam
+  double branch_scale = 1;  ///< LV-ViT's 1 / skip_lam
   std::string path;
 };
 
-// Reads the config's `key` as a drop probability. Fails unless it is at least 0 and below 1.
+/// Reads the config's `key` as a drop probability. Fails unless it is at least 0 and below 1.
 double read_rate(Fields& fields, const char* key, double otherwise = 0);
 
-// Reads "drop_path" and "drop_path_rule" into one rate per block. Rule `constant` gives every block the rate;
-// `linear` rises from 0 at the first block to the rate at the last.
+/// Reads "drop_path" and "drop_path_rule" into one rate per block. Rule `constant` gives every block the
+/// rate; `linear` rises from 0 at the first block to the rate at the last.
 std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule);
 
-// x + branch; in training the branch is dropped per image with probability `rate`.
+/// x + branch; in training the branch is dropped per image with probability `rate`.
 Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass);
 
 }  // namespace tessera

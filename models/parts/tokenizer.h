@@ -10,51 +10,51 @@
 
 namespace tessera {
 
-// Turns an image into tokens:
-//
-//   patch          x -> E P(x), then a layer norm with post_norm (Swin)
-//   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image shifted by floor(patch_size * ratio)
-//   pixels
-//
-// P cuts the image into P x P patches, row by row, each flattened as (c, p1, p2). E is a convolution's weight
-// [D, C, P, P], used as a linear map. A stride below P makes the patches of kind patch overlap, as in the PiT
-// paper.
+/// Turns an image into tokens:
+///
+///   patch          x -> E P(x), then a layer norm with post_norm (Swin)
+///   shifted (SPT)  x -> E LN(P([x, x_1, ..., x_S])), x_d the image shifted by floor(patch_size * ratio)
+///   pixels
+///
+/// P cuts the image into P x P patches, row by row, each flattened as (c, p1, p2). E is a convolution's
+/// weight [D, C, P, P], used as a linear map. A stride below P makes the patches of kind patch overlap, as in
+/// the PiT paper.
 struct Tokenizer {
   struct Options {
     bool shifted = false;
-    int64_t patch_size = 0, stride = 0;  // stride 0: the patches lie side by side
+    int64_t patch_size = 0, stride = 0;  ///< stride 0: the patches lie side by side
     Directions directions = Directions::diagonal;
     double ratio = 0.5;
     bool post_norm = false;
   };
 
   Tokenizer() = default;
-  // The weight is initialised by `init`, or by the scope's rule if that is null.
+  /// The weight is initialised by `init`, or by the scope's rule if that is null.
   Tokenizer(const Scope& scope, const Options& options, int64_t in_channels, int64_t dim, double eps,
             const Init& init = nullptr);
 
-  Tensor operator()(const Tensor& image) const;  // [B, C, H, W] -> [B, N, D]
+  Tensor operator()(const Tensor& image) const;  ///< [B, C, H, W] -> [B, N, D]
 
   Options options;
-  LayerNorm norm;       // before the map for SPT, after it for post_norm
-  Tensor weight, bias;  // [D, C(S+1), P, P], [D]
+  LayerNorm norm;       ///< before the map for SPT, after it for post_norm
+  Tensor weight, bias;  ///< [D, C(S+1), P, P], [D]
   std::string path;
 
  private:
-  Tensor map() const;                             // [D, C(S+1) P P]
-  Tensor overlapping(const Tensor& image) const;  // [B, N, D]
+  Tensor map() const;                             ///< [D, C(S+1) P P]
+  Tensor overlapping(const Tensor& image) const;  ///< [B, N, D]
 };
 
-// Reads the config's "tokenizer" object of an architecture that takes kinds patch and shifted.
+/// Reads the config's "tokenizer" object of an architecture that takes kinds patch and shifted.
 Tokenizer::Options read_tokenizer(Fields fields);
-// Reads "directions": cardinal, diagonal (the default) or all.
+/// Reads "directions": cardinal, diagonal (the default) or all.
 Directions read_directions(Fields& fields);
 
-// The number of shifted copies of the image: 4, or 8 for all.
+/// The number of shifted copies of the image: 4, or 8 for all.
 int64_t copies(Directions directions);
 
-// The grid of an image's patches. Fails if the image is smaller than a patch, or if patches that lie side by
-// side do not fill it exactly.
+/// The grid of an image's patches. Fails if the image is smaller than a patch, or if patches that lie side by
+/// side do not fill it exactly.
 Grid patch_grid(int64_t image_size, const Tokenizer::Options& options);
 
 }  // namespace tessera
