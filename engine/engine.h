@@ -6,6 +6,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/autograd/op.h"
+#include "engine/autograd/pass_record.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/device.h"
 #include "engine/core/dtype.h"

@@ -90,6 +90,21 @@ Tensor Tape::gradient_of_step(size_t i) const {
   return slots_[static_cast<size_t>(steps_.at(i).output)].grad;
 }
 
+int Tape::slot_of_known(const Tensor& x) const {
+  if (!x.defined()) return -1;
+  const Tensor::Place place = x.leaf() ? x.leaf()->place : x.place();
+  return place.tape == number_ ? place.slot : -1;
+}
+
+void name_value(const Tensor& x, std::string_view role) {
+  Tape* tape = Tape::recording();
+  if (!tape || !tape->keep_all_) return;
+  const int slot = tape->slot_of_known(x);
+  const auto made_it = [slot](const Tape::Step& step) { return step.output == slot; };
+  const auto step = std::find_if(tape->steps_.rbegin(), tape->steps_.rend(), made_it);
+  if (step != tape->steps_.rend()) step->role = role;
+}
+
 const Tensor& Gradients::dy() const { return tape_.slots_[static_cast<size_t>(step_.output)].grad; }
 
 bool Gradients::wants(int i) const { return step_.inputs[static_cast<size_t>(i)] >= 0; }
@@ -175,6 +190,11 @@ Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backw
   check(!tape->read_, op->name, ": its tape was read already; a new step needs a new tape");
   const int output = tape->new_slot(y, nullptr);
   tape->steps_.push_back({op, ModuleScope::path(), std::move(slots), output, std::move(backward)});
+  if (tape->keep_all_) {
+    Tape::Step& step = tape->steps_.back();
+    step.operands.assign(inputs.begin(), inputs.end());
+    step.result = y.detach();
+  }
   y.set_place({tape->number_, output});
   return y;
 }

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,11 @@ class Tape {
     std::vector<int> inputs;  ///< their slots; -1 for an input that needs no gradient
     int output;               ///< its slot
     Backward backward;        ///< adds to the inputs' gradients; empty once it has run
+    // Set where the tape keeps everything, see keep_all(): the values themselves, constants among them, and
+    // the name that name_value() gave to the output.
+    std::vector<Tensor> operands = {};
+    Tensor result = {};
+    std::string role = {};
   };
 
   Tape();
@@ -61,8 +67,10 @@ class Tape {
 
   /// Asks that gradient(x) holds dL/dx after backward(), for a recorded x.
   void keep(const Tensor& x);
-  /// Asks this for every value that is recorded from now on (the inspector does).
+  /// Asks this for every value that is recorded from now on, and that the steps hold their operands and
+  /// results, for a PassRecord (pass_record.h). Layers then run ops that they would fuse one by one.
   void keep_all() { keep_all_ = true; }
+  bool keeps_all() const { return keep_all_; }
   /// dL/dx: a leaf's, or that of a value that was kept; undefined where none flowed to it. Fails for others.
   Tensor gradient(const Tensor& x) const;
 
@@ -70,11 +78,15 @@ class Tape {
   /// The gradient of step i's output; undefined where it was not kept or none flowed to it.
   Tensor gradient_of_step(size_t i) const;
 
+  /// The slot of a recorded value, or of a leaf that a step has read; -1 for any other tensor.
+  int slot_of_known(const Tensor& x) const;
+
   /// The tape that records on this thread now, or null.
   static Tape* recording();
 
  private:
   friend class Gradients;
+  friend void name_value(const Tensor&, std::string_view);
   friend Tensor record(OpName, Tensor, std::span<const Input>, Backward, int64_t);
 
   /// A value that needs a gradient: a leaf, or an op's output.
@@ -125,6 +137,10 @@ class Gradients {
   std::vector<int> given_;                      ///< slots whose memory into() has handed out in this step
   std::vector<std::pair<int, Tensor>> spares_;  ///< where two inputs are one tensor: memory for the second
 };
+
+/// Names the last recorded value inside its module ("scores", "probabilities"), for those who look at a pass.
+/// Does nothing unless a tape that keeps everything has recorded it.
+void name_value(const Tensor& x, std::string_view role);
 
 /// Whether an op on these inputs would be recorded: if not, nothing need be saved for its backward.
 bool wants_gradient(Inputs inputs);

@@ -1,6 +1,7 @@
 #include "engine/nn/linear.h"
 
 #include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
 #include "engine/ops/linear.h"
 
 namespace tessera {
@@ -13,9 +14,13 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& optio
   if (options.bias) bias = scope.parameter("bias", {out}, own ? own_bias : bias_init(rule, in));
 }
 
-Tensor Linear::operator()(const Tensor& x, Activation activation) const {
+Tensor Linear::operator()(const Tensor& x, Activation f) const {
   const ModuleScope here(path);
-  return linear(x, weight, bias, activation);
+  const Tape* tape = Tape::recording();
+  if (f == Activation::none || !tape || !tape->keeps_all()) return linear(x, weight, bias, f);
+  const Tensor z = linear(x, weight, bias);  // two steps, so that both values are seen
+  name_value(z, "out");
+  return activation(f, z);
 }
 
 }  // namespace tessera

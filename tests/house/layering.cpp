@@ -52,8 +52,9 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"data", {"engine/core", "engine/io", "data/formats", "data/sets", "data/augment", "data/fetch"}},
     {"apps/training", below_apps},
     {"apps/reporting", below_apps + Names{"apps/training"}},
+    {"apps/inspector", below_apps + Names{"apps/training", "apps/reporting"}},
     {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
-    {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/options"}},
+    {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/inspector", "apps/options"}},
     {"apps/benchmarks", below_apps},
     {"apps", {"apps/commands", "apps/options"}},
 };

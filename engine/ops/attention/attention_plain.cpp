@@ -1,5 +1,6 @@
 // Attention as it is defined, one recorded op a line. The fast kernels must equal it in value and gradient.
 
+#include "engine/autograd/tape.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/matmul.h"
@@ -41,8 +42,14 @@ namespace {
 
 // q, k, v [B, H, N, d] -> [B, N, H d]
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {
+  name_value(q, "q");
+  name_value(k, "k");
+  name_value(v, "v");
   const Tensor s = apply_terms(matmul(q, k, false, true), heads, terms);
-  return merge_heads(matmul(softmax(s), v));
+  name_value(s, "scores");
+  const Tensor p = softmax(s);
+  name_value(p, "probabilities");
+  return merge_heads(matmul(p, v));
 }
 
 }  // namespace

@@ -1,0 +1,210 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/inspector/export.h"
+#include "apps/inspector/pass.h"
+#include "apps/options/model_source.h"
+#include "apps/options/options.h"
+#include "apps/reporting/table.h"
+#include "apps/training/checkpoint.h"
+#include "apps/training/task.h"
+#include "data/formats/resize.h"
+#include "data/registry.h"
+#include "engine/core/error.h"
+#include "engine/io/safetensors.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  std::string source, image, dataset = "shapes", data, tensor, folder;
+  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10;
+  uint64_t seed = 0;
+  DType dtype = DType::f32;
+  bool list = false, gradient = false, csv = false, json = false;
+};
+
+constexpr Column columns[] = {
+    {"name", "name"},
+    {"op", "op"},
+    {"shape", "shape", as_shape},
+    {"kind", "kind"},
+    {"gradient_text", "gradient"},
+};
+
+// The picture, of the size that the model takes, and the class of it where that is known (else -1).
+struct Picture {
+  Image image;
+  int64_t label = -1;
+};
+
+Picture picture_of(const Options& options, int64_t size) {
+  if (!options.image.empty())
+    return {fit_square(load_image(options.image), static_cast<int>(size), options.image), -1};
+  DatasetOptions how;
+  how.image_size = static_cast<int>(size);
+  if (!find_dataset(options.dataset).needs_folder) how.validation_images = options.index + 1;
+  const Dataset dataset = open_dataset(options.dataset, options.data, how);
+  check(options.index < dataset.validation->size(), "inspect: --index ", options.index, ": ", options.dataset,
+        " has ", dataset.validation->size(), " validation pictures");
+  Picture picture;
+  dataset.validation->image(options.index, picture.image);
+  picture.label = dataset.validation->label(options.index);
+  return picture;
+}
+
+// A fixture has a config, as a checkpoint has, but no facts of a data set.
+bool is_fixture(const std::string& path) {
+  if (!path.ends_with(".safetensors") || !fs::is_regular_file(path)) return false;
+  const auto metadata = read_safetensors(path).metadata;
+  return metadata.contains("config") && !metadata.contains("data");
+}
+
+Model in_type(const Model& model, DType dtype) {
+  return model.parameters.begin()->value.dtype() == dtype ? model : copy_as(model, dtype);
+}
+
+// The class that the loss asks for: the one given, else the picture's own, else the likeliest.
+int64_t target_of(const Options& options, const Picture& picture, const Model& model,
+                  const Normalisation& normalisation) {
+  if (options.target >= 0) return options.target;
+  if (picture.label >= 0 && picture.label < model.num_classes()) return picture.label;
+  const PassInputs pass = inputs_of_picture(model, picture.image, normalisation, 0);
+  Pass state;
+  const std::vector<double> logits = model.logits(pass.inputs.at("input"), state).values();
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
+PassInputs inputs_of_model(const Options& options, Model model, const Normalisation& normalisation,
+                           std::vector<std::string> class_names) {
+  check(task_of(model.config) == Task::classify, "inspect: ", options.source,
+        " is no classifier; a fixture (.safetensors with its inputs) of any model can be inspected");
+  const Picture picture = picture_of(options, model.image_size());
+  const int64_t target = target_of(options, picture, model, normalisation);
+  PassInputs pass = inputs_of_picture(std::move(model), picture.image, normalisation, target);
+  pass.class_names = std::move(class_names);
+  return pass;
+}
+
+PassInputs inputs_of(const Options& options) {
+  if (is_fixture(options.source)) return inputs_of_fixture(options.source, options.dtype);
+  if (fs::exists(options.source)) {
+    const Checkpoint checkpoint = read_checkpoint(options.source, Device::cpu);
+    return inputs_of_model(options, in_type(checkpoint.model, options.dtype), checkpoint.data.normalisation,
+                           checkpoint.data.class_names);
+  }
+  const Json config =
+      ModelSource(options.source, options.image_size, options.classes).config_of_preset(options.source);
+  return inputs_of_model(options, build(config, {.seed = options.seed, .dtype = options.dtype}),
+                         imagenet_normalisation, {});
+}
+
+void print_list(const PassRecord& record, bool json) {
+  Json rows = rows_of_values(record);
+  for (Json& row : rows) {
+    if (json) continue;
+    const bool constant = row["kind"] == "constant";
+    row["gradient_text"] = row["gradient"].get<bool>() ? "yes" : constant ? "-" : "none flowed";
+  }
+  print_rows(columns, rows, json);
+}
+
+void print_tensor(const PassRecord& record, const Options& options) {
+  const PassRecord::Value& value = record.value(options.tensor);
+  check(!options.gradient || value.gradient.defined(), "inspect: no gradient flowed to ", value.name,
+        value.kind == PassRecord::Kind::constant ? ", a constant" : "");
+  Tensor x = options.gradient ? value.gradient : value.value;
+  if (options.head >= 0) x = head_of(x, options.head, value.name);
+  if (options.json)
+    print_json(tensor_json(x));
+  else
+    fmt::print("{}", tensor_csv(x));
+}
+
+ExitCode run(const Options& options) {
+  check(options.tensor.empty() ? !options.gradient && options.head < 0 && !options.csv : true,
+        "inspect: --grad, --head and --csv say how --tensor NAME is printed; give it");
+  check(!options.csv || !options.json, "inspect: --csv or --json, not both");
+  const InspectedPass pass = inspect_pass(inputs_of(options));
+  if (!options.folder.empty()) export_pass(pass.record, options.folder);
+  if (!options.tensor.empty()) {
+    print_tensor(pass.record, options);
+  } else if (options.list || options.folder.empty()) {
+    print_list(pass.record, options.json);
+  } else {
+    fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", pass.record.values().size(),
+               pass.record.steps().size(), pass.loss, options.folder);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_inspect(Command& app) {
+  Command& command =
+      add_command(app, "inspect", "Every value and every gradient of one forward and backward pass.",
+                  {"tessera inspect runs/cifar --image cat.png --list",
+                   "tessera inspect sl-vit --tensor blocks.5.attn.scores --grad --head 3 --csv",
+                   "tessera inspect runs/cifar --dataset cifar10 --data DIR --index 7 --export pass",
+                   "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass"},
+                  "Runs one picture through the model, forward and backward from its loss, with attention as "
+                  "it is defined,\n"
+                  "so that scores and probabilities exist. A name is the path of a module and the role of "
+                  "the value in it\n"
+                  "(blocks.5.attn.scores, .probabilities, .q; blocks.5.mlp.fc1.out; input; parameters by "
+                  "their own names).\n"
+                  "--export writes values.safetensors, gradients.safetensors, and pass.json with the steps, "
+                  "their formulas\n"
+                  "and what each reads and makes.");
+  const auto options = std::make_shared<Options>();
+  command.add_option("model", options->source, "A run folder, a checkpoint, a preset, or a fixture")
+      ->required()
+      ->type_name("RUN|PRESET|FILE");
+  Option* image = command.add_option("--image", options->image, "A picture")->type_name("FILE");
+  command.add_option("--dataset", options->dataset, "Without --image: a validation picture of this data set")
+      ->capture_default_str()
+      ->excludes(image)
+      ->type_name("NAME");
+  command.add_option("--data", options->data, "The folder of the data set")->type_name("DIR");
+  command.add_option("--index", options->index, "Which picture of the data set, from 0")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("I");
+  command
+      .add_option("--target", options->target,
+                  "The class that the loss asks for. Default: the picture's own, or the likeliest")
+      ->check(non_negative())
+      ->type_name("CLASS");
+  command.add_flag("--list", options->list, "List every value: name, op, shape");
+  command.add_option("--tensor", options->tensor, "Print this value")->type_name("NAME");
+  command.add_flag("--grad", options->gradient, "With --tensor: print its gradient");
+  command.add_option("--head", options->head, "With --tensor: of one head, from 0")
+      ->check(non_negative())
+      ->type_name("H");
+  command.add_flag("--csv", options->csv, "With --tensor: as CSV, which is the default");
+  command.add_option("--export", options->folder, "Write all values and gradients into DIR")
+      ->type_name("DIR");
+  command.add_option("--image-size", options->image_size, "Of a preset: pixels a side")
+      ->check(positive())
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--classes", options->classes, "Of a preset: number of classes")
+      ->check(positive())
+      ->capture_default_str()
+      ->type_name("N");
+  add_dtype(command, options->dtype, {DType::f32, DType::f64});
+  add_seed(command, options->seed);
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

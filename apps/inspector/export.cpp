@@ -1,0 +1,138 @@
+#include "apps/inspector/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+#include "engine/io/safetensors.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* name_of(PassRecord::Kind kind) {
+  switch (kind) {
+    case PassRecord::Kind::leaf:
+      return "leaf";
+    case PassRecord::Kind::constant:
+      return "constant";
+    case PassRecord::Kind::computed:
+      return "computed";
+  }
+  return "";
+}
+
+Json shape_json(const Shape& shape) {
+  Json sizes = Json::array();
+  for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  return sizes;
+}
+
+// The shortest text that reads back as the same number of the tensor's type.
+std::string number_text(double value, DType dtype) {
+  return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+}
+
+}  // namespace
+
+Json rows_of_values(const PassRecord& record) {
+  std::vector<std::string> ops(record.values().size());
+  for (const PassRecord::Step& step : record.steps()) ops[step.output] = step.op->name;
+  Json rows = Json::array();
+  for (size_t i = 0; i < record.values().size(); ++i) {
+    const PassRecord::Value& value = record.values()[i];
+    rows.push_back({{"name", value.name},
+                    {"kind", name_of(value.kind)},
+                    {"op", ops[i].empty() ? Json() : Json(ops[i])},
+                    {"shape", shape_json(value.value.shape())},
+                    {"dtype", name(value.value.dtype())},
+                    {"gradient", value.gradient.defined()},
+                    {"aliases", value.aliases}});
+  }
+  return rows;
+}
+
+Json json_of_pass(const PassRecord& record) {
+  Json steps = Json::array();
+  for (const PassRecord::Step& step : record.steps()) {
+    Json reads = Json::array();
+    for (const size_t i : step.inputs) reads.push_back(record.values()[i].name);
+    steps.push_back({{"op", step.op->name},
+                     {"module", step.module},
+                     {"reads", reads},
+                     {"makes", record.values()[step.output].name},
+                     {"forward", step.op->forward},
+                     {"backward", step.op->backward}});
+  }
+  return {{"format", "tessera pass 1"}, {"values", rows_of_values(record)}, {"steps", steps}};
+}
+
+void export_pass(const PassRecord& record, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check(!error, folder.string(), ": the folder cannot be made: ", error.message());
+  NamedTensors values, gradients;
+  for (const PassRecord::Value& value : record.values()) {
+    values.emplace_back(value.name, value.value);
+    if (value.gradient.defined()) gradients.emplace_back(value.name, value.gradient);
+  }
+  write_safetensors(folder / "values.safetensors", values);
+  write_safetensors(folder / "gradients.safetensors", gradients);
+  write_file_atomically(folder / "pass.json", json_of_pass(record).dump(1) + "\n");
+}
+
+Tensor head_of(const Tensor& x, int64_t head, const std::string& name) {
+  check(x.rank() >= 3, "inspect: ", name, " ", x.shape(), " has no axis of heads; [B, H, ...] has");
+  check(head >= 0 && head < x.dim(1), "inspect: --head ", head, ": ", name, " ", x.shape(),
+        " has heads 0 to ", x.dim(1) - 1);
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != 1) sizes.push_back(x.dim(i));
+  const std::vector<double> all = x.values();
+  const auto block = static_cast<std::ptrdiff_t>(x.elements() / (x.dim(0) * x.dim(1)));
+  std::vector<double> chosen;
+  for (int64_t b = 0; b < x.dim(0); ++b)
+    std::copy_n(all.begin() + (b * x.dim(1) + head) * block, block, std::back_inserter(chosen));
+  return Tensor::from(chosen, Shape(sizes), x.dtype());
+}
+
+std::string tensor_csv(const Tensor& x) {
+  const int64_t width = x.rank() == 0 ? 1 : x.dim(x.rank() - 1);
+  const std::vector<double> values = x.values();
+  std::string text;
+  for (int i = 0; i + 1 < x.rank(); ++i) text += fmt::format("i{},", i);
+  for (int64_t j = 0; j < width; ++j) text += fmt::format("{}{}", j, j + 1 < width ? "," : "\n");
+  const int64_t rows = width == 0 ? 0 : x.elements() / width;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t below = rows;  // rows under one index of the axis
+    for (int i = 0; i + 1 < x.rank(); ++i) {
+      below /= x.dim(i);
+      text += fmt::format("{},", row / below % x.dim(i));
+    }
+    for (int64_t j = 0; j < width; ++j) {
+      text += number_text(values[static_cast<size_t>(row * width + j)], x.dtype());
+      text += j + 1 < width ? ',' : '\n';
+    }
+  }
+  return text;
+}
+
+Json tensor_json(const Tensor& x) {
+  Json numbers = Json::array();
+  for (const double value : x.values()) {
+    if (std::isfinite(value))
+      numbers.push_back(value);
+    else
+      numbers.push_back(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+  }
+  return {{"shape", shape_json(x.shape())}, {"dtype", name(x.dtype())}, {"values", numbers}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,34 @@
+#pragma once
+
+// A recorded pass as files and text that other programs read.
+
+#include <filesystem>
+#include <string>
+
+#include "engine/autograd/pass_record.h"
+#include "engine/io/json.h"
+
+namespace tessera {
+
+// A row a value, in the order of the pass: name, kind ("leaf", "constant", "computed"), op, shape, dtype, and
+// whether a gradient flowed to it.
+Json rows_of_values(const PassRecord& record);
+
+// The steps of the pass in order, with formulas, modules, the names that they read and make; and the aliases.
+Json json_of_pass(const PassRecord& record);
+
+// Writes values.safetensors, gradients.safetensors and pass.json into the folder, which is made. Aliases are
+// in pass.json alone.
+void export_pass(const PassRecord& record, const std::filesystem::path& folder);
+
+// One head of a tensor [B, H, ...], as [B, ...]. Fails for a tensor without heads and for a head that it does
+// not have.
+Tensor head_of(const Tensor& x, int64_t head, const std::string& name);
+
+// A tensor as CSV: a line a row (the last axis), numbers with as many digits as their type needs to be read
+// back exactly. A head line names the columns "i0,i1,...,0,1,...": the indices of the row, then its values.
+std::string tensor_csv(const Tensor& x);
+// {"shape": [...], "dtype": "f32", "values": [...]}; numbers that are not finite are strings.
+Json tensor_json(const Tensor& x);
+
+}  // namespace tessera

@@ -1,0 +1,87 @@
+#include "apps/inspector/pass.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "data/augment/pipeline.h"
+#include "engine/autograd/tape.h"
+#include "engine/core/error.h"
+#include "engine/io/safetensors.h"
+#include "models/parts/attention.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr std::string_view parameter_prefix = "param.";
+
+// Everything in a record's inputs that has a name: parameters, inputs and outputs.
+NamedTensors named_tensors(const Model& model, const TensorMap& inputs, const TensorMap& outputs) {
+  NamedTensors named;
+  for (const Parameter& p : model.parameters) named.emplace_back(p.name, p.value);
+  named.insert(named.end(), inputs.begin(), inputs.end());
+  for (const char* name : {"logits", "loss"})
+    if (const auto found = outputs.find(name); found != outputs.end())
+      named.emplace_back(name, found->second);
+  return named;
+}
+
+Tensor normalised(const Image& picture, const Normalisation& normalisation, DType dtype) {
+  Dataset facts;
+  facts.image_shape = {3, picture.height, picture.width};
+  facts.normalisation = normalisation;
+  const Pipeline pipeline(facts);
+  Image used = picture;
+  const Tensor input = Tensor::empty({1, 3, picture.height, picture.width});
+  pipeline(used, Random(0), input.data<float>());
+  return input.to(dtype);
+}
+
+}  // namespace
+
+InspectedPass inspect_pass(const PassInputs& pass) {
+  TensorMap inputs = pass.inputs;
+  Tensor& input = inputs.at("input");
+  input = input.clone().require_grad();
+  pass.model.parameters.zero_grad();
+  const PlainAttention plain;
+  Tape tape;
+  tape.keep_all();
+  Pass state{.training = pass.training, .random = Random(0), .drop = false};
+  const TensorMap outputs = pass.model.evaluate(inputs, state);
+  const Tensor& loss = entry(outputs, "loss");
+  tape.backward(loss);
+  const auto logits = outputs.find("logits");
+  return {PassRecord(tape, named_tensors(pass.model, inputs, outputs)), loss.item(),
+          logits == outputs.end() ? Tensor() : logits->second.detach()};
+}
+
+PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype) {
+  const TensorFile file = read_safetensors(path);
+  const auto text = file.metadata.find("config");
+  check(text != file.metadata.end(), path.string(), ": no \"config\" in its metadata; is it a fixture?");
+  const Json config = parse_json(text->second, path.string() + ": config");
+  check(!config.contains("part"), path.string(), ": is the fixture of a part; a whole model is inspected");
+  PassInputs pass{.model = build(config, {.dtype = dtype}), .training = file.metadata.contains("mode")};
+  NamedTensors parameters;
+  for (const auto& [name, tensor] : file.tensors)
+    if (name.starts_with(parameter_prefix))
+      parameters.emplace_back(name.substr(parameter_prefix.size()), tensor);
+    else if (!name.starts_with("grad") && !name.starts_with("after."))
+      pass.inputs[name] = is_float(tensor.dtype()) ? tensor.to(dtype) : tensor;
+  pass.model.parameters.load(parameters, path.string());
+  return pass;
+}
+
+PassInputs inputs_of_picture(Model model, const Image& picture, const Normalisation& normalisation,
+                             int64_t target) {
+  const int64_t classes = model.num_classes();
+  check(target >= 0 && target < classes, "inspect: class ", target, "; the model has 0 to ", classes - 1);
+  const DType dtype = model.parameters.begin()->value.dtype();
+  PassInputs pass{.model = std::move(model)};
+  pass.inputs["input"] = normalised(picture, normalisation, dtype);
+  pass.inputs["target"] = Tensor::from(std::vector<int64_t>{target}, {1});
+  return pass;
+}
+
+}  // namespace tessera

@@ -1,0 +1,43 @@
+#pragma once
+
+// One image through a model, forward and backward, with everything recorded.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "engine/autograd/pass_record.h"
+#include "models/model.h"
+
+namespace tessera {
+
+// A model and the tensors that go in, as Model::evaluate takes them: "input" [B, C, H, W] and the targets.
+struct PassInputs {
+  Model model;
+  TensorMap inputs = {};
+  bool training = false;                      // batch norms take the statistics of the inputs
+  std::vector<std::string> class_names = {};  // may be empty
+};
+
+struct InspectedPass {
+  PassRecord record;
+  double loss;
+  Tensor logits;  // as the model gives them; undefined for a model without
+};
+
+// Runs the model forward and backward on its inputs and records all of it. Attention and linear layers with
+// an activation run as their plain twins, so that scores, probabilities and the values before an activation
+// exist. Dropout and drop path do nothing. The record has the names "input", "target", "logits", "loss" and
+// those of the parameters.
+InspectedPass inspect_pass(const PassInputs& pass);
+
+// What a fixture describes: its config, parameters and inputs. Fails for a fixture of a part.
+PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype);
+
+// A classifier's or segmenter's inputs: one picture, normalised, and the class that the loss asks for. Fails
+// for a diffusion model and for a class that the model does not have.
+PassInputs inputs_of_picture(Model model, const Image& picture, const Normalisation& normalisation,
+                             int64_t target);
+
+}  // namespace tessera

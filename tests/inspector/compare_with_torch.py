@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Compares the activations and gradients that `tessera inspect` exports with those that hooks on PyTorch models give.
+
+    compare_with_torch.py --tessera build/tessera --reference DIR FIXTURE.safetensors ...
+
+DIR holds the PyTorch definitions of the models (`models/__init__.py` with build(config), `fixture.py` with load() and
+evaluate()). Everything runs in double. For each module the output is compared with the value MODULE.out, and what each
+softmax of an attention reads and makes with MODULE.scores and MODULE.probabilities; likewise their gradients. Exit code
+1 where a relative difference exceeds the tolerance, or where a name is missing from the export.
+"""
+
+import argparse
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+
+def read_safetensors(path):
+    """{name: tensor} of a file of F64, F32 and I64 tensors."""
+    raw = Path(path).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    types = {"F64": torch.float64, "F32": torch.float32, "I64": torch.int64}
+    tensors = {}
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        if name == "__metadata__" or entry["dtype"] not in types:
+            continue
+        start, end = (8 + size + offset for offset in entry["data_offsets"])
+        tensors[name] = torch.frombuffer(bytearray(raw[start:end]), dtype=types[entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
+class Recorder:
+    """Keeps every module's output and every softmax, by names that the export has."""
+
+    def __init__(self, model):
+        self.values, self.seen, self.stack = {}, {}, []
+        for name, module in model.named_modules():
+            module.register_forward_pre_hook(lambda m, i, name=name: self.stack.append(name))
+            module.register_forward_hook(lambda m, i, out, name=name: self.leave(name, out))
+
+    def leave(self, name, out):
+        self.stack.pop()
+        if name and isinstance(out, torch.Tensor) and out.requires_grad:
+            self.keep(f"{name}.out", out)
+
+    def keep(self, name, tensor):
+        number = self.seen[name] = self.seen.get(name, 0) + 1
+        tensor.retain_grad()
+        self.values[name if number == 1 else f"{name}.{number}"] = tensor
+
+    def softmax(self, original):
+        def recorded(x, *args, **options):
+            y = original(x, *args, **options)
+            if self.stack and x.dim() == 4 and y.requires_grad and x.requires_grad:
+                self.keep(f"{self.stack[-1]}.scores", x)
+                self.keep(f"{self.stack[-1]}.probabilities", y)
+            return y
+        return recorded
+
+
+def reference_pass(path, fixture, models):
+    tensors, metadata = fixture.load(path)
+    model = models.build(json.loads(metadata["config"])).double()
+    state = {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("param.")}
+    model.load_state_dict(state, strict=False)
+    model.train("mode" in metadata)
+    inputs = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()
+              if name in ("input", "target", "aux_target", "box", "t", "y", "noise")}
+    inputs["input"].requires_grad_()
+    recorder = Recorder(model)
+    original, torch.Tensor.softmax = torch.Tensor.softmax, recorder.softmax(torch.Tensor.softmax)
+    try:
+        loss = fixture.evaluate(model, inputs)["loss"]
+    finally:
+        torch.Tensor.softmax = original
+    for tensor in recorder.values.values():  # a fixture may evaluate more than the loss
+        tensor.retain_grad()
+    loss.backward()
+    recorder.values["input"] = inputs["input"]
+    recorder.values["loss"] = loss
+    return recorder.values
+
+
+def difference(ours, theirs):
+    """Largest |a - b| / largest |b|; the engine keeps maps as [B, H, W, C], PyTorch as [B, C, H, W]."""
+    if ours.numel() != theirs.numel():
+        return None
+    ours = ours.double().flatten()
+    orders = [theirs]
+    if theirs.dim() == 4:
+        orders.append(theirs.permute(0, 2, 3, 1))
+    least = None
+    for order in orders:
+        order = order.detach().flatten()
+        same = ours == order  # infinities of masks
+        scale = order[order.isfinite()].abs().max().clamp_min(1e-30)
+        error = torch.where(same, torch.zeros_like(ours), (ours - order).abs()).max().item() / scale.item()
+        least = error if least is None else min(least, error)
+    return least
+
+
+def compare(path, options, fixture, models):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([options.tessera, "inspect", path, "--dtype", "f64", "--export", folder],
+                              capture_output=True, text=True)
+        if done.returncode:
+            return [f"tessera inspect: {done.stderr.strip()}"], 0, 0.0
+        values = read_safetensors(f"{folder}/values.safetensors")
+        gradients = read_safetensors(f"{folder}/gradients.safetensors")
+        record = json.loads(Path(folder, "pass.json").read_text())
+    names = {name: row["name"] for row in record["values"] for name in [row["name"], *row["aliases"]]}
+    theirs = reference_pass(path, fixture, models)
+    floor = 1e-8 * max(t.grad.abs().max().item() for t in theirs.values() if t.grad is not None)
+    problems, compared, worst = [], 0, 0.0
+    for name, tensor in theirs.items():
+        if name not in names:
+            problems.append(f"{name}: not in the export")
+            continue
+        pairs = [("value", values[names[name]], tensor)]
+        if tensor.grad is not None and tensor.grad.abs().max() > floor:
+            if names[name] not in gradients:
+                problems.append(f"{name}: no gradient in the export")
+            else:
+                pairs.append(("gradient", gradients[names[name]], tensor.grad))
+        for what, ours, reference in pairs:
+            error = difference(ours, reference)
+            compared += 1
+            if error is None or not error <= options.tolerance:
+                problems.append(f"{name}: {what} {list(ours.shape)} differs by {error} from {list(reference.shape)}")
+            else:
+                worst = max(worst, error)
+    return problems, compared, worst
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tessera", default="build/tessera")
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--tolerance", type=float, default=1e-6)
+    parser.add_argument("fixtures", nargs="+")
+    options = parser.parse_args()
+    sys.path.insert(0, options.reference)
+    import fixture
+    import models
+    failed = 0
+    for path in options.fixtures:
+        config = json.loads(fixture.load(path)[1].get("config", "{}"))
+        if "arch" not in config:
+            continue  # a part of a model
+        problems, compared, worst = compare(path, options, fixture, models)
+        print(f"{Path(path).name}: {compared} tensors, largest difference {worst:.1e}, {len(problems)} problems")
+        for problem in problems[:12]:
+            print(f"  {problem}")
+        failed += bool(problems)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
