@@ -47,8 +47,8 @@ class Tape {
     std::vector<int> inputs;  ///< their slots; -1 for an input that needs no gradient
     int output;               ///< its slot
     Backward backward;        ///< adds to the inputs' gradients; empty once it has run
-    // Set where the tape keeps everything, see keep_all(): the values themselves, constants among them, and
-    // the name that name_value() gave to the output.
+    /// Set where the tape keeps everything, see keep_all(): the values themselves, constants among them, and
+    /// the name that name_value() gave to the output.
     std::vector<Tensor> operands = {};
     Tensor result = {};
     std::string role = {};
