@@ -40,6 +40,13 @@ std::string number_text(double value, DType dtype) {
   return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
+struct AttributeJson {
+  Json operator()(double value) const { return value; }
+  Json operator()(const std::vector<int64_t>& values) const { return values; }
+  Json operator()(const std::string& text) const { return text; }
+  Json operator()(const Tensor& x) const { return tensor_json(x); }
+};
+
 }  // namespace
 
 Json rows_of_values(const PassRecord& record) {
@@ -62,11 +69,19 @@ Json rows_of_values(const PassRecord& record) {
 Json json_of_pass(const PassRecord& record) {
   Json steps = Json::array();
   for (const PassRecord::Step& step : record.steps()) {
-    Json reads = Json::array();
-    for (const size_t i : step.inputs) reads.push_back(record.values()[i].name);
+    Json reads = Json::array(), shapes = Json::array(), attributes = Json::object();
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const size_t i = step.inputs[k];
+      reads.push_back(i == PassRecord::left_out ? Json() : Json(record.values()[i].name));
+      shapes.push_back(i == PassRecord::left_out ? Json() : shape_json(step.shapes[k]));
+    }
+    for (const Attribute& attribute : step.attributes)
+      attributes[attribute.name] = std::visit(AttributeJson(), attribute.value);
     steps.push_back({{"op", step.op->name},
                      {"module", step.module},
                      {"reads", reads},
+                     {"shapes", shapes},
+                     {"attributes", attributes},
                      {"makes", record.values()[step.output].name},
                      {"forward", step.op->forward},
                      {"backward", step.op->backward}});

@@ -49,10 +49,13 @@ class PassRecorder {
  private:
   void add_step(size_t i) {
     const Tape::Step& step = steps_[i];
-    PassRecord::Step added{&*step.op, step.path, {}, 0};
-    for (size_t k = 0; k < step.operands.size(); ++k)
-      if (step.operands[k].defined())
-        added.inputs.push_back(place_of(step.operands[k], step.inputs[k], step));
+    PassRecord::Step added{&*step.op, step.path, {}, {}, 0, step.attributes};
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      const Tensor& operand = step.operands[k];
+      added.inputs.push_back(operand.defined() ? place_of(operand, step.inputs[k], step)
+                                               : PassRecord::left_out);
+      added.shapes.push_back(operand.defined() ? operand.shape() : Shape());
+    }
     added.output = record_.values_.size();
     by_slot_[step.output] = added.output;
     const auto known = known_slots_.find(step.output);

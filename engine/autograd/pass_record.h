@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/attribute.h"
 #include "engine/autograd/op.h"
 #include "engine/core/named_tensors.h"
 #include "engine/core/tensor.h"
@@ -38,11 +39,15 @@ class PassRecord {
     Tensor gradient;  ///< of the value's shape; undefined where none flowed to it, and for constants
   };
 
+  static constexpr size_t left_out = static_cast<size_t>(-1);
+
   struct Step {
     const Op* op = nullptr;
     std::string module;          ///< the path of the module that ran it
-    std::vector<size_t> inputs;  ///< places in values(); optional inputs that were left out do not count
-    size_t output = 0;           ///< likewise
+    std::vector<size_t> inputs;  ///< places in values(); left_out for an optional input that was not given
+    std::vector<Shape> shapes;   ///< of the inputs as the op read them: a value may be read reshaped
+    size_t output = 0;           ///< a place in values()
+    Attributes attributes;       ///< what the op was asked beside its inputs
   };
 
   /// Reads a tape that keeps everything (Tape::keep_all) after its backward(). `known` names leaves,

@@ -96,13 +96,17 @@ int Tape::slot_of_known(const Tensor& x) const {
   return place.tape == number_ ? place.slot : -1;
 }
 
+Tape::Step* Tape::step_that_made(const Tensor& x) {
+  const int slot = slot_of_known(x);
+  const auto made_it = [slot](const Step& step) { return step.output == slot; };
+  const auto step = std::find_if(steps_.rbegin(), steps_.rend(), made_it);
+  return step == steps_.rend() ? nullptr : &*step;
+}
+
 void name_value(const Tensor& x, std::string_view role) {
   Tape* tape = Tape::recording();
   if (!tape || !tape->keep_all_) return;
-  const int slot = tape->slot_of_known(x);
-  const auto made_it = [slot](const Tape::Step& step) { return step.output == slot; };
-  const auto step = std::find_if(tape->steps_.rbegin(), tape->steps_.rend(), made_it);
-  if (step != tape->steps_.rend()) step->role = role;
+  if (Tape::Step* step = tape->step_that_made(x)) step->role = role;
 }
 
 const Tensor& Gradients::dy() const { return tape_.slots_[static_cast<size_t>(step_.output)].grad; }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/autograd/attribute.h"
 #include "engine/autograd/observe.h"
 #include "engine/autograd/op.h"
 #include "engine/core/tensor.h"
@@ -52,6 +53,7 @@ class Tape {
     std::vector<Tensor> operands = {};
     Tensor result = {};
     std::string role = {};
+    Attributes attributes = {};  ///< given by describe_step()
   };
 
   Tape();
@@ -87,6 +89,7 @@ class Tape {
  private:
   friend class Gradients;
   friend void name_value(const Tensor&, std::string_view);
+  template <class Describe> friend void describe_step(const Tensor&, const Describe&);
   friend Tensor record(OpName, Tensor, std::span<const Input>, Backward, int64_t);
 
   /// A value that needs a gradient: a leaf, or an op's output.
@@ -103,6 +106,7 @@ class Tape {
   int slot_of(const Tensor& input);  ///< makes a leaf's slot when it is first met; -1 for a constant
   int new_slot(const Tensor& value, std::shared_ptr<Leaf> leaf);
   const Slot& slot_at(const Tensor& x, const char* what) const;
+  Step* step_that_made(const Tensor& x);  ///< null where this tape recorded none
 
   TapeScope scope_{this};
   uint64_t number_;  ///< unlike any other tape's of this process
@@ -141,6 +145,16 @@ class Gradients {
 /// Names the last recorded value inside its module ("scores", "probabilities"), for those who look at a pass.
 /// Does nothing unless a tape that keeps everything has recorded it.
 void name_value(const Tensor& x, std::string_view role);
+
+/// Tells those who look at a pass what the op that made y was asked beside its inputs: `describe()` returns
+/// the Attributes, and is called only where a tape that keeps everything has recorded the op.
+///
+///   describe_step(y, [&] { return Attributes{{"axis", axis}}; });
+template <class Describe> void describe_step(const Tensor& y, const Describe& describe) {
+  Tape* tape = Tape::recording();
+  if (!tape || !tape->keeps_all()) return;
+  if (Tape::Step* step = tape->step_that_made(y)) step->attributes = describe();
+}
 
 /// Whether an op on these inputs would be recorded: if not, nothing need be saved for its backward.
 bool wants_gradient(Inputs inputs);

@@ -64,7 +64,8 @@ TEST_CASE("record: steps name what they read and make, in order") {
   std::string text;
   for (const PassRecord::Step& step : record.steps()) {
     text += std::string(step.op->name) + " [" + step.module + "]";
-    for (const size_t i : step.inputs) text += " " + record.values()[i].name;
+    for (const size_t i : step.inputs)
+      text += " " + (i == PassRecord::left_out ? std::string("-") : record.values()[i].name);
     text += " -> " + record.values()[step.output].name + "\n";
   }
   CHECK(text ==
