@@ -7,6 +7,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/inspector/export.h"
+#include "apps/inspector/page.h"
 #include "apps/inspector/pass.h"
 #include "apps/options/model_source.h"
 #include "apps/options/options.h"
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
-  std::string source, image, dataset = "shapes", data, tensor, folder;
+  std::string source, image, dataset = "shapes", data, tensor, folder, out;
   int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10;
   uint64_t seed = 0;
   DType dtype = DType::f32;
@@ -129,17 +130,39 @@ void print_tensor(const PassRecord& record, const Options& options) {
     fmt::print("{}", tensor_csv(x));
 }
 
+// "sl-vit", "cifar" for runs/cifar/, "sl-vit" for sl-vit.safetensors.
+std::string name_of_source(const std::string& source) {
+  const fs::path path = fs::path(source).lexically_normal();
+  const std::string name = path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
+  return name.empty() ? "pass" : name;
+}
+
+void write_page(const Options& options, const PassInputs& inputs, const InspectedPass& pass) {
+  Page page{.title = name_of_source(options.source)};
+  PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
+  shown.title = page.title;
+  shown.source = options.source;
+  const fs::path path = options.out.empty() ? fs::path(page.title + ".html") : fs::path(options.out);
+  write_page(page, path);
+  fmt::print("{}: {:.1f} MB, {} values, {} steps, loss {:.6g}. Open it in a browser: xdg-open {}\n",
+             path.string(), static_cast<double>(fs::file_size(path)) / 1e6, pass.record.values().size(),
+             pass.record.steps().size(), pass.loss, path.string());
+}
+
 ExitCode run(const Options& options) {
   check(options.tensor.empty() ? !options.gradient && options.head < 0 && !options.csv : true,
         "inspect: --grad, --head and --csv say how --tensor NAME is printed; give it");
   check(!options.csv || !options.json, "inspect: --csv or --json, not both");
-  const InspectedPass pass = inspect_pass(inputs_of(options));
+  const PassInputs inputs = inputs_of(options);
+  const InspectedPass pass = inspect_pass(inputs);
   if (!options.folder.empty()) export_pass(pass.record, options.folder);
+  const bool asked = options.list || !options.tensor.empty() || !options.folder.empty();
+  if (!options.out.empty() || !asked) write_page(options, inputs, pass);
   if (!options.tensor.empty()) {
     print_tensor(pass.record, options);
-  } else if (options.list || options.folder.empty()) {
+  } else if (options.list) {
     print_list(pass.record, options.json);
-  } else {
+  } else if (!options.folder.empty()) {
     fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", pass.record.values().size(),
                pass.record.steps().size(), pass.loss, options.folder);
   }
@@ -149,21 +172,24 @@ ExitCode run(const Options& options) {
 }  // namespace
 
 void add_inspect(Command& app) {
-  Command& command =
-      add_command(app, "inspect", "Every value and every gradient of one forward and backward pass.",
-                  {"tessera inspect runs/cifar --image cat.png --list",
-                   "tessera inspect sl-vit --tensor blocks.5.attn.scores --grad --head 3 --csv",
-                   "tessera inspect runs/cifar --dataset cifar10 --data DIR --index 7 --export pass",
-                   "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass"},
-                  "Runs one picture through the model, forward and backward from its loss, with attention as "
-                  "it is defined,\n"
-                  "so that scores and probabilities exist. A name is the path of a module and the role of "
-                  "the value in it\n"
-                  "(blocks.5.attn.scores, .probabilities, .q; blocks.5.mlp.fc1.out; input; parameters by "
-                  "their own names).\n"
-                  "--export writes values.safetensors, gradients.safetensors, and pass.json with the steps, "
-                  "their formulas\n"
-                  "and what each reads and makes.");
+  Command& command = add_command(
+      app, "inspect", "Every value and every gradient of one forward and backward pass.",
+      {"tessera inspect runs/cifar --image cat.png --out cat.html",
+       "tessera inspect runs/cifar --image cat.png --list",
+       "tessera inspect sl-vit --tensor blocks.5.attn.scores --grad --head 3 --csv",
+       "tessera inspect runs/cifar --dataset cifar10 --data DIR --index 7 --export pass",
+       "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass"},
+      "Writes one HTML file that a browser opens from disk and that holds every number, or else prints "
+      "or exports them.\n"
+      "Runs one picture through the model, forward and backward from its loss, with attention as "
+      "it is defined,\n"
+      "so that scores and probabilities exist. A name is the path of a module and the role of "
+      "the value in it\n"
+      "(blocks.5.attn.scores, .probabilities, .q; blocks.5.mlp.fc1.out; input; parameters by "
+      "their own names).\n"
+      "--export writes values.safetensors, gradients.safetensors, and pass.json with the steps, "
+      "their formulas\n"
+      "and what each reads and makes.");
   const auto options = std::make_shared<Options>();
   command.add_option("model", options->source, "A run folder, a checkpoint, a preset, or a fixture")
       ->required()
@@ -183,6 +209,10 @@ void add_inspect(Command& app) {
                   "The class that the loss asks for. Default: the picture's own, or the likeliest")
       ->check(non_negative())
       ->type_name("CLASS");
+  command
+      .add_option("--out", options->out,
+                  "Write the page here. Default: NAME.html, where nothing else is asked for")
+      ->type_name("FILE");
   command.add_flag("--list", options->list, "List every value: name, op, shape");
   command.add_option("--tensor", options->tensor, "Print this value")->type_name("NAME");
   command.add_flag("--grad", options->gradient, "With --tensor: print its gradient");

@@ -14,8 +14,8 @@ namespace tessera {
 // whether a gradient flowed to it.
 Json rows_of_values(const PassRecord& record);
 
-// The steps of the pass in order, with formulas, modules, the names that they read (null for an input that was
-// left out) and in which shapes, the attributes, the name that they make; and the rows of the values.
+// The steps of the pass in order, with formulas, modules, the names that they read (null for an input that
+// was left out) and in which shapes, the attributes, the name that they make; and the rows of the values.
 Json json_of_pass(const PassRecord& record);
 
 // Writes values.safetensors, gradients.safetensors and pass.json into the folder, which is made. Aliases are

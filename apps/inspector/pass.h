@@ -3,10 +3,12 @@
 // One image through a model, forward and backward, with everything recorded.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/formats/image.h"
 #include "engine/autograd/pass_record.h"
 #include "models/model.h"
 
@@ -18,6 +20,7 @@ struct PassInputs {
   TensorMap inputs = {};
   bool training = false;                      // batch norms take the statistics of the inputs
   std::vector<std::string> class_names = {};  // may be empty
+  std::optional<Image> picture = {};          // what "input" shows, before normalisation
 };
 
 struct InspectedPass {

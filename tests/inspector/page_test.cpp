@@ -1,0 +1,89 @@
+#include <cstdlib>
+
+#include "apps/inspector/container.h"
+#include "apps/inspector/page.h"
+#include "engine/autograd/tape.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+// Whether node is there; says that the test is skipped where it is not.
+bool has_node() {
+  static const bool found = std::system("node --version >/dev/null 2>&1") == 0;
+  if (!found) MESSAGE("skipped: node is not installed");
+  return found;
+}
+
+const std::string scripts = TESSERA_SOURCE "/tests/inspector/";
+
+// Runs a script of this folder; its output and errors.
+Said run_script(const std::string& name, const std::string& arguments) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out", err = folder / "err";
+  const int status =
+      std::system(("node " + scripts + name + " " + arguments + " >" + out + " 2>" + err).c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
+}
+
+// The page of this inspection, read back by its own script, has the exported numbers to the last bit.
+void check_page(const std::string& what) {
+  CAPTURE(what);
+  const TemporaryFolder folder;
+  const std::string page = folder / "page.html", exported = folder / "pass";
+  const Said said = tessera_program("inspect " + what + " --out " + page + " --export " + exported);
+  REQUIRE_MESSAGE(said.code == 0, said.err);
+  const Said compared = run_script("compare_with_export.js", page + " " + exported);
+  CAPTURE(compared.err);
+  CAPTURE(compared.out);
+  CHECK(compared.code == 0);
+  CHECK(compared.out.find("numbers are equal") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("page: any bytes survive in HTML") {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  bytes += std::string("</script><!--\r\n\r<") + escape_byte;
+  const std::string text = in_html(bytes);
+  CHECK(text.find('\0') == text.npos);
+  CHECK(text.find('\r') == text.npos);
+  CHECK(text.find("</") == text.npos);
+  CHECK(text.find("<!") == text.npos);
+  CHECK(in_html("<").find('<') == std::string::npos);  // the closing tag follows
+}
+
+TEST_CASE("page: its numbers, read back, are the engine's bits") {
+  if (!has_node()) return;
+  check_page("sl-vit --image-size 16 --classes 3 --seed 5");
+  check_page(fixture("sl-vit") + " --dtype f64");
+}
+
+TEST_CASE("page: names and texts from data cannot break out of their place") {
+  const std::string hostile = "a\"'</script><!--<script>alert(1)//\x01\n\xff\xe2\x88\x82";
+  const Tensor x = Tensor::from({1, 2}, {2}).require_grad();
+  Tape tape;
+  tape.keep_all();
+  const Tensor loss = sum(multiply(x, x));
+  tape.backward(loss);
+  const PassRecord record(tape, {{hostile, x}, {"loss", loss}});
+  Page page{.kind = "tape", .title = hostile};
+  page.passes.push_back({.record = &record, .title = hostile, .classes = {hostile}});
+  const std::string html = page_html(page);
+  CHECK(html.find("alert(1)//") != html.npos);
+  CHECK(html.find("</script><!--") == html.npos);
+  CHECK(html.find("<script>alert") == html.npos);
+  CHECK(html.find('\xff') == html.npos);
+  if (!has_node()) return;
+  const TemporaryFolder folder;
+  write_page(page, folder / "page.html");
+  const Said read = run_script("print_names.js", (folder / "page.html").string());
+  CAPTURE(read.err);
+  CHECK(read.code == 0);
+  CHECK(nlohmann::json::parse(read.out)[0] ==
+        "a\"'</script><!--<script>alert(1)//\x01\n\xef\xbf\xbd\xe2\x88\x82");
+}
