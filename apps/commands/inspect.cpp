@@ -7,6 +7,8 @@
 
 #include "apps/commands/commands.h"
 #include "apps/inspector/export.h"
+#include "apps/inspector/lessons/lesson_page.h"
+#include "apps/inspector/lessons/lessons.h"
 #include "apps/inspector/page.h"
 #include "apps/inspector/pass.h"
 #include "apps/options/model_source.h"
@@ -26,11 +28,11 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
-  std::string source, image, dataset = "shapes", data, tensor, folder, out;
+  std::string source, image, dataset = "shapes", data, tensor, folder, out, lesson;
   int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10;
   uint64_t seed = 0;
   DType dtype = DType::f32;
-  bool list = false, gradient = false, csv = false, json = false;
+  bool list = false, gradient = false, csv = false, json = false, is_lesson = false;
 };
 
 constexpr Column columns[] = {
@@ -137,35 +139,78 @@ std::string name_of_source(const std::string& source) {
   return name.empty() ? "pass" : name;
 }
 
-void write_page(const Options& options, const PassInputs& inputs, const InspectedPass& pass) {
-  Page page{.title = name_of_source(options.source)};
-  PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
-  shown.title = page.title;
-  shown.source = options.source;
-  const fs::path path = options.out.empty() ? fs::path(page.title + ".html") : fs::path(options.out);
+// A pass as the command shows it, of a model or of a lesson.
+struct Shown {
+  const PassRecord& record;
+  double loss;
+  std::string name;  // of the page's file
+};
+
+void write_page(const Options& options, const Shown& shown, const Page& page) {
+  const fs::path path = options.out.empty() ? fs::path(shown.name + ".html") : fs::path(options.out);
   write_page(page, path);
   fmt::print("{}: {:.1f} MB, {} values, {} steps, loss {:.6g}. Open it in a browser: xdg-open {}\n",
-             path.string(), static_cast<double>(fs::file_size(path)) / 1e6, pass.record.values().size(),
-             pass.record.steps().size(), pass.loss, path.string());
+             path.string(), static_cast<double>(fs::file_size(path)) / 1e6, shown.record.values().size(),
+             shown.record.steps().size(), shown.loss, path.string());
+}
+
+// Prints, exports or writes what the options ask for. `page` makes the page.
+template <class MakePage> void show(const Options& options, const Shown& shown, const MakePage& page) {
+  if (!options.folder.empty()) export_pass(shown.record, options.folder);
+  const bool asked = options.list || !options.tensor.empty() || !options.folder.empty();
+  if (!options.out.empty() || !asked) write_page(options, shown, page());
+  if (!options.tensor.empty()) {
+    print_tensor(shown.record, options);
+  } else if (options.list) {
+    print_list(shown.record, options.json);
+  } else if (!options.folder.empty()) {
+    fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", shown.record.values().size(),
+               shown.record.steps().size(), shown.loss, options.folder);
+  }
+}
+
+void show_model(const Options& options) {
+  const PassInputs inputs = inputs_of(options);
+  const InspectedPass pass = inspect_pass(inputs);
+  const std::string name = name_of_source(options.source);
+  show(options, {pass.record, pass.loss, name}, [&] {
+    Page page{.title = name};
+    PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
+    shown.title = name;
+    shown.source = options.source;
+    return page;
+  });
+}
+
+void show_lesson(const Options& options) {
+  const LessonRun lesson = run_lesson(find_lesson(options.lesson), options.dtype);
+  show(options, {lesson.pass, lesson.loss(), options.lesson}, [&] { return lesson_page(lesson); });
+}
+
+void list_lessons(bool json) {
+  constexpr Column of_lesson[] = {{"name", "lesson"}, {"title", "about"}};
+  Json rows = Json::array();
+  for (const Lesson* lesson : all_lessons())
+    rows.push_back({{"name", lesson->name}, {"title", lesson->title}});
+  print_rows(of_lesson, rows, json);
+  if (!json)
+    fmt::print("\nIn this order. tessera inspect --lesson {} writes the page of the first.\n",
+               all_lessons().front()->name);
 }
 
 ExitCode run(const Options& options) {
   check(options.tensor.empty() ? !options.gradient && options.head < 0 && !options.csv : true,
         "inspect: --grad, --head and --csv say how --tensor NAME is printed; give it");
   check(!options.csv || !options.json, "inspect: --csv or --json, not both");
-  const PassInputs inputs = inputs_of(options);
-  const InspectedPass pass = inspect_pass(inputs);
-  if (!options.folder.empty()) export_pass(pass.record, options.folder);
-  const bool asked = options.list || !options.tensor.empty() || !options.folder.empty();
-  if (!options.out.empty() || !asked) write_page(options, inputs, pass);
-  if (!options.tensor.empty()) {
-    print_tensor(pass.record, options);
-  } else if (options.list) {
-    print_list(pass.record, options.json);
-  } else if (!options.folder.empty()) {
-    fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", pass.record.values().size(),
-               pass.record.steps().size(), pass.loss, options.folder);
-  }
+  check(options.is_lesson != !options.source.empty(), "inspect: ",
+        options.is_lesson ? "a model or --lesson, not both; '" + options.source + "' came besides"
+                          : "a run, a preset, a fixture or --lesson is wanted; see tessera inspect --help");
+  if (!options.is_lesson)
+    show_model(options);
+  else if (options.lesson.empty())
+    list_lessons(options.json);
+  else
+    show_lesson(options);
   return ExitCode::done;
 }
 
@@ -178,7 +223,8 @@ void add_inspect(Command& app) {
        "tessera inspect runs/cifar --image cat.png --list",
        "tessera inspect sl-vit --tensor blocks.5.attn.scores --grad --head 3 --csv",
        "tessera inspect runs/cifar --dataset cifar10 --data DIR --index 7 --export pass",
-       "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass"},
+       "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass",
+       "tessera inspect --lesson", "tessera inspect --lesson chain-rule"},
       "Writes one HTML file that a browser opens from disk and that holds every number, or else prints "
       "or exports them.\n"
       "Runs one picture through the model, forward and backward from its loss, with attention as "
@@ -192,8 +238,14 @@ void add_inspect(Command& app) {
       "and what each reads and makes.");
   const auto options = std::make_shared<Options>();
   command.add_option("model", options->source, "A run folder, a checkpoint, a preset, or a fixture")
-      ->required()
       ->type_name("RUN|PRESET|FILE");
+  command
+      .add_option(
+          "--lesson", options->lesson,
+          "Instead of a model: a small program, all of whose numbers fit on the page. Without NAME: a "
+          "list of the lessons")
+      ->expected(0, 1)
+      ->type_name("[NAME]");
   Option* image = command.add_option("--image", options->image, "A picture")->type_name("FILE");
   command.add_option("--dataset", options->dataset, "Without --image: a validation picture of this data set")
       ->capture_default_str()
@@ -234,7 +286,10 @@ void add_inspect(Command& app) {
   add_seed(command, options->seed);
   add_threads(command);
   add_json(command, options->json);
-  on_run(command, [options] { return run(*options); });
+  on_run(command, [options, &command] {
+    options->is_lesson = command.given("--lesson");
+    return run(*options);
+  });
 }
 
 }  // namespace tessera

@@ -97,3 +97,24 @@ TEST_CASE("tessera inspect: what it refuses") {
   check_refused("inspect " + fixture("spatial-prior"), "fixture of a part");
   check_refused(small + " --image missing.png", "missing.png");
 }
+
+TEST_CASE("tessera inspect --lesson: the list in order, and each lesson as a model is inspected") {
+  const TemporaryFolder folder;
+  const auto rows = tessera_program("inspect --lesson --json").json();
+  REQUIRE(rows.size() == 12);
+  CHECK(rows.front()["name"] == "chain-rule");
+  CHECK(rows.back()["name"] == "block");
+  const Said listed = tessera_program("inspect --lesson");
+  CHECK(listed.out.find("shifted-patches") != std::string::npos);
+  CHECK(tessera_program("inspect --lesson chain-rule --tensor a --grad").out == "0\n12\n");
+  CHECK(tessera_program("inspect --lesson chain-rule --dtype f64 --list --json").json()[0]["dtype"] == "f64");
+  const std::string page = folder / "page.html";
+  CHECK(tessera_program("inspect --lesson prior --out " + page).code == 0);
+  CHECK(bytes_of(page).find("\"kind\":\"lesson\"") != std::string::npos);
+  const Said exported = tessera_program("inspect --lesson block --export " + (folder / "block").string());
+  CHECK(exported.code == 0);
+  CHECK(has(read_safetensors(folder / "block" / "gradients.safetensors"), "attn.probabilities"));
+  check_refused("inspect --lesson linaer", "did you mean 'linear'?");
+  check_refused("inspect sl-vit --lesson linear", "not both");
+  check_refused("inspect", "is wanted");
+}

@@ -1,0 +1,55 @@
+#include "apps/inspector/lessons/lesson_page.h"
+
+#include <string>
+
+#include "apps/inspector/lessons/lessons.h"
+
+namespace tessera {
+
+namespace {
+
+PassRecord record_of(const Lesson& lesson, DType dtype, const std::string& off) {
+  Numbers numbers(dtype, off);
+  return lesson.run(numbers);
+}
+
+bool has_term(const Lesson& lesson) { return *lesson.term.name != '\0'; }
+
+Json words_of(const Lesson& lesson) {
+  Json words{{"name", lesson.name},         {"title", lesson.title},   {"look_at", lesson.look_at},
+             {"question", lesson.question}, {"answer", lesson.answer}, {"loss", lesson.loss},
+             {"previous", nullptr},         {"next", nullptr}};
+  const auto lessons = all_lessons();
+  for (size_t i = 0; i < lessons.size(); ++i) {
+    if (lessons[i] != &lesson) continue;
+    words["number"] = i + 1;
+    if (i > 0) words["previous"] = lessons[i - 1]->name;
+    if (i + 1 < lessons.size()) words["next"] = lessons[i + 1]->name;
+  }
+  words["count"] = lessons.size();
+  return words;
+}
+
+}  // namespace
+
+LessonRun run_lesson(const Lesson& lesson, DType dtype) {
+  LessonRun run{&lesson, record_of(lesson, dtype, ""), std::nullopt};
+  if (has_term(lesson)) run.without = record_of(lesson, dtype, lesson.term.name);
+  return run;
+}
+
+Page lesson_page(const LessonRun& run) {
+  const Lesson& lesson = *run.lesson;
+  Page page{.kind = "lesson", .title = lesson.title, .lesson = words_of(lesson)};
+  const std::string source = std::string("lesson ") + lesson.name;
+  page.passes.push_back({.record = &run.pass, .title = lesson.title, .source = source});
+  if (!run.without) return page;
+  page.passes.push_back({.record = &*run.without,
+                         .role = "term",
+                         .title = std::string(lesson.title) + ", without",
+                         .source = source});
+  page.terms.push_back({{"name", lesson.term.name}, {"title", lesson.term.title}, {"pass", 1}});
+  return page;
+}
+
+}  // namespace tessera
