@@ -14,7 +14,7 @@ SHELL   := /bin/bash
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
            doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libjpeg62-turbo-dev \
            libarchive-dev libcurl4-openssl-dev libbenchmark-dev
-LINTERS  = clang-format clang-tidy
+LINTERS  = clang-format clang-tidy eslint
 # ccache keeps what is compiled with a precompiled header only if it need not look into it.
 SLOPPY   = env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
 LAUNCHER = $(if $(shell command -v ccache),"-DCMAKE_CXX_COMPILER_LAUNCHER=$(SLOPPY)")
@@ -66,11 +66,12 @@ format: ## rewrite the sources in the project's format
 	@.ci/deps clang-format
 	clang-format -i $(FILES)
 
-lint: deps ## check the format and run clang-tidy
+lint: deps ## check the format, run clang-tidy and eslint
 	@.ci/deps $(LINTERS)
 	@$(CONFIGURE) -B build-lint -DTESSERA_PCH=OFF  # g++'s are not clang's
 	clang-format --dry-run -Werror $(FILES)
 	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build-lint
+	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector
 
 asan: deps ## run the tests under the address and undefined-behaviour sanitizers
 	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
