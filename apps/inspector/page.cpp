@@ -187,7 +187,9 @@ std::string page_html(const Page& page) {
   for (const PagePass& pass : page.passes) index["passes"].push_back(pass_json(pass, container));
   std::string html = in_ascii(page_file("page.html"), escape_in_markup);
   fill_in(html, "<!--title-->", markup_of(page.title));
-  fill_in(html, "<!--style-->", "<style>\n" + in_ascii(page_file("style.css"), escape_in_style) + "</style>");
+  fill_in(
+      html, "<!--style-->",
+      "<style>\n" + in_ascii(page_file("style.css") + page_file("draw.css"), escape_in_style) + "</style>");
   fill_in(html, "<!--script-->",
           "<script type=\"application/json\" id=\"pass-index\">" + script_json(index) +
               "</script>\n<script>\n" + script() + "</script>");

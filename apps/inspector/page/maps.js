@@ -1,0 +1,156 @@
+// Any tensor as a drawing: tokens as maps over the patches, feature maps as images, all else as matrices.
+(function (tessera) {
+  'use strict';
+
+  const draw = tessera.draw = tessera.draw || {};
+
+  const size = (shape) => shape.reduce((a, b) => a * b, 1);
+
+  // Ways to read a tensor of a shape as planes [rows, cols] beside one another.
+  function tokensForm(pass, value) {
+    const {shape, name} = pass.values[value];
+    const layout = shape.length === 3 ? draw.layout(pass, name) : null;
+    if (!layout) return null;
+    const all = layout.grid ** 2, prefix = [layout.prefix, 0, 1].find((p) => shape[1] === p + all);
+    return prefix === undefined ? null : {kind: 'tokens', grid: layout.grid, prefix, channels: shape[2],
+      images: shape[0], at: (image, channel, cell) => (image * shape[1] + prefix + cell) * shape[2] + channel,
+      prefixAt: (image, channel, token) => (image * shape[1] + token) * shape[2] + channel};
+  }
+
+  function mapForm(pass, value) {
+    const {shape, name, step} = pass.values[value];
+    if (shape.length !== 4) return null;
+    const first = name === 'input' || (shape[2] === shape[3] && shape[1] !== shape[2] && shape[1] <= 4);
+    const convolved = step >= 0 && /conv|norm|relu|gelu|silu|pool|swish|resize|upsample/.test(pass.steps[step].op);
+    if (first) {
+      const [images, channels, rows, cols] = shape;
+      return {kind: 'maps', rows, cols, channels, images,
+        at: (image, channel, cell) => (image * channels + channel) * rows * cols + cell};
+    }
+    if (!convolved && shape[1] !== shape[2]) return null;
+    const [images, rows, cols, channels] = shape;
+    return {kind: 'maps', rows, cols, channels, images,
+      at: (image, channel, cell) => (image * rows * cols + cell) * channels + channel};
+  }
+
+  /** RMS over the channels of each place: [places] */
+  function rmsOverChannels(values, form, image, places, at) {
+    const out = new Float64Array(places);
+    for (let i = 0; i < places; ++i) {
+      let sum = 0;
+      for (let c = 0; c < form.channels; ++c) sum += values[at(image, c, i)] ** 2;
+      out[i] = Math.sqrt(sum / form.channels);
+    }
+    return out;
+  }
+
+  draw.nameOf = (pass, value, gradient) => gradient ? `dL/d(${pass.values[value].name})` : pass.values[value].name;
+
+  /** The box in the place of a gradient that does not exist, with the reason where it is known. */
+  draw.noGradient = function (pass, value) {
+    const reason = tessera.zeros && tessera.zeros.ofTensor ? tessera.zeros.ofTensor(pass, value) : null;
+    return draw.missing(`No gradient flowed here. That is not the number 0. ${reason || ''}`.trim());
+  };
+
+  // One channel, or the RMS over all, on the grid; the class token's number stands beside it. others: arrays that
+  // share the scale.
+  function planeMap({values, others, dtype, title, form, state, log, pick, pass}) {
+    const rows = form.grid || form.rows, cols = form.grid || form.cols, rms = state.channel < 0;
+    const flat = (array) => rms ? rmsOverChannels(array, form, state.image, rows * cols, form.at) : array;
+    const prefixes = (array) => Array.from({length: form.prefix || 0}, (_, t) => rms
+      ? rmsOverChannels(array, form, state.image, 1, (image, c) => form.prefixAt(image, c, t))[0]
+      : array[form.prefixAt(state.image, state.channel, t)]);
+    const shown = flat(values), arrays = [values, ...others];
+    const limit = draw.limitOf(...arrays.map(flat), ...arrays.map(prefixes));
+    const scale = draw.scale({kind: rms ? 'sequential' : 'diverging', limit, log,
+      unit: rms ? 'RMS over the channels' : title});
+    const map = draw.heatmap({rows, cols, values: shown, scale, dtype: rms ? 'f64' : dtype, label: title,
+      picture: form.grid && state.beneath ? draw.pictureOf(pass, state.image) : null, name: rms ? 'RMS' : title,
+      at: (r, c) => rms ? r * cols + c : form.at(state.image, state.channel, r * cols + c),
+      cell: Math.max(1, Math.floor(state.size / Math.max(rows, cols))), pick: rms ? null : pick});
+    const chips = prefixes(values).map((x, t) =>
+      draw.prefixChip(scale, x, form.prefix === 1 ? 'class token' : `token ${t}`, rms ? 'f64' : dtype));
+    return draw.figure(title, draw.element('div', {class: 'draw-map'}, [...chips, map.element]),
+      draw.legend(scale, draw.countSpecial(shown)));
+  }
+
+  /** A token that has no place on the picture: its colour, its words and its number. */
+  draw.prefixChip = function (scale, x, words, dtype, open = null) {
+    const chip = draw.element('span', {class: 'draw-chip'});
+    draw.keepPainted(chip, () => { chip.style.backgroundColor = scale.css(x); });
+    return draw.element(open ? 'button' : 'span', {class: 'draw-prefix', type: open ? 'button' : null,
+      title: draw.exact(x, dtype), on: open ? {click: open} : {}},
+    [chip, draw.element('span', {text: `${words} ${draw.short(x)}`})]);
+  };
+
+  // A matrix of the last two axes; the axes before it are chosen.
+  function matrixMap({values, others, dtype, title, shape, state, log, pick}) {
+    const cols = shape.length ? shape[shape.length - 1] : 1, rows = shape.length > 1 ? shape[shape.length - 2] : 1;
+    const offset = state.slice * rows * cols, most = Math.max(rows, cols);
+    const scale = draw.scale({limit: draw.limitOf(values, ...others), unit: title, log});
+    const map = draw.heatmap({rows, cols, values, scale, dtype, name: title, at: (r, c) => offset + r * cols + c,
+      cell: Math.max(1, Math.min(60, Math.floor(state.size * 1.8 / most))), pick});
+    return draw.figure(title, draw.element('div', {class: 'draw-scroll'}, [map.element]),
+      draw.legend(scale, draw.countSpecial(values), 'over the whole tensor'));
+  }
+
+  /**
+   * The figure of an array of a value's shape, drawn as its state says (draw.tensorState). others: arrays on the same
+   * scale; log: of the colours; pick(cell) opens a cell.
+   */
+  draw.tensorFigure = function (pass, value, {values, others = [], title, state, log = false, pick = null}) {
+    const {shape, dtype} = pass.values[value], form = state.as === 'map' ? state.form : null;
+    const how = {pass, values, others: others.filter(Boolean), dtype, title, shape, state, log, pick, form};
+    return form ? planeMap(how) : matrixMap(how);
+  };
+
+  /** How a value is drawn at first, and the choices that change it. */
+  draw.tensorState = function (pass, value, {cell = -1, head = -1, size: room = 240} = {}) {
+    const {shape} = pass.values[value], form = tokensForm(pass, value) || mapForm(pass, value);
+    const plane = shape.length > 1 ? size(shape.slice(-2)) : size(shape);
+    const ofHead = shape.length === 4 && head >= 0 && head < shape[1] ? head : 0;
+    return {form, as: form ? 'map' : 'matrix', channel: -1, image: 0, log: true, beneath: false, size: room,
+      slice: cell >= 0 && plane > 0 ? Math.floor(cell / plane) : ofHead};
+  };
+
+  /** The choices of a tensor's state; change(part of the state) is called by each. */
+  draw.tensorChoices = function (shape, state, change) {
+    const {form} = state;
+    const leading = shape.slice(0, Math.max(0, shape.length - 2)), planes = size(leading), list = [];
+    const indices = (i) => leading.map((n, axis) => Math.floor(i / size(leading.slice(axis + 1))) % n).join(', ');
+    const count = (n, word) => Array.from({length: n}, (_, i) => [i, `${word} ${i}`]);
+    if (form) list.push(draw.select('drawn as', [['map', form.kind === 'tokens' ? 'map over patches' : 'images'],
+      ['matrix', 'matrix']], state.as, (as) => change({as})));
+    if (form && state.as === 'map') {
+      list.push(draw.select('channel', [[-1, 'RMS over all'], ...count(form.channels, 'channel')], state.channel,
+        (channel) => change({channel: Number(channel)})));
+      if (form.images > 1) list.push(draw.select('image', count(form.images, 'image'), state.image,
+        (image) => change({image: Number(image)})));
+    } else if (planes > 1) {
+      list.push(draw.select('matrix', Array.from({length: planes}, (_, i) => [i, `[${indices(i)}, :, :]`]), state.slice, (slice) => change({slice: Number(slice)})));
+    }
+    list.push(draw.select('gradients on a scale', [['', 'linear'], ['log', 'log']], state.log ? 'log' : '',
+      (log) => change({log: log === 'log'})));
+    return draw.element('div', {class: 'draw-choices'}, list);
+  };
+
+  /** A value and its gradient as drawings beside each other. go(place) opens a cell. */
+  draw.tensorPanel = function (pass, value, {go = null, cell = -1, head = -1} = {}) {
+    const {shape} = pass.values[value], state = draw.tensorState(pass, value, {cell, head});
+    const element = draw.element('div', {class: 'draw-tensor'});
+    function one(gradient) {
+      const values = gradient ? pass.gradient(value) : pass.value(value), title = draw.nameOf(pass, value, gradient);
+      if (!values) return draw.figure(title, draw.noGradient(pass, value));
+      return draw.tensorFigure(pass, value, {values, title, state, log: gradient && state.log,
+        pick: go && ((at) => go({value, gradient, cell: at}))});
+    }
+    function build() {
+      element.replaceChildren(draw.tensorChoices(shape, state, (change) => {
+        Object.assign(state, change);
+        build();
+      }), draw.element('div', {class: 'draw-row'}, [one(false), one(true)]));
+    }
+    build();
+    return element;
+  };
+})(globalThis.tessera = globalThis.tessera || {});
