@@ -26,13 +26,14 @@
       own = null;
       const cell = s.query >= a.prefix && !a.classQuery ? a.cells[s.group][s.query - a.prefix] : -1;
       map.set({picture: draw.pictureOf(pass, s.image), marked: cell});
-      for (const button of buttons) button.setAttribute('aria-pressed', String(Number(button.dataset.query) === s.query));
+      for (const button of buttons)
+        button.setAttribute('aria-pressed', String(Number(button.dataset.query) === s.query));
     }
-    refresh();
     return {element: draw.element('figure', {class: 'draw-figure draw-query-picture'}, [
       draw.element('figcaption', {text: 'picture'}),
       draw.element('p', {class: 'draw-readout', text: a.classQuery ? 'The class token is the query.'
-        : 'The patch under the mouse is the query; a click holds it.'}), map.element, draw.element('div', {class: 'draw-prefixes'}, buttons)]),
+        : 'The patch under the mouse is the query; a click holds it.'}),
+      map.element, draw.element('div', {class: 'draw-prefixes'}, buttons)]),
     refresh};
   }
 
@@ -80,8 +81,8 @@
   // A state that fits an attention: what does not exist in it becomes the first.
   function fitted(a, s) {
     const within = (x, count) => x >= 0 && x < count ? x : 0;
-    Object.assign(s, {image: within(s.image, a.batch), group: within(s.group, a.groups), head: within(s.head, a.heads),
-      query: within(s.query, a.queries)});
+    Object.assign(s, {image: within(s.image, a.batch), group: within(s.group, a.groups),
+      head: within(s.head, a.heads), query: within(s.query, a.queries)});
   }
 
   /** The state that a place asks for: of a cell of scores or probabilities, its head and query. */
@@ -124,18 +125,18 @@
       element.replaceChildren(controls(pass, list, shown, state),
         draw.element('p', {class: 'draw-note', text: draw.layoutSentence(shown)}), heads.element, sentence,
         draw.element('div', {class: 'draw-row'}, parts.slice(1).map((part) => part.element)));
-      refresh();
+      refresh({query: state.values.query});
     }
-    function refresh() {
+    function refresh(change) {
       fitted(shown, state.values);
-      for (const part of parts) part.refresh();
+      for (const part of parts) part.refresh(change);
       sentence.textContent = draw.attentionSentence(pass, shown, state.values) +
         (state.values.pinned ? ' Held; click the picture to follow the mouse again.' : '');
     }
     state.subscribe((change) => {
       if (!element.isConnected && element.dataset.shown) return;
       if ('key' in change || 'part' in change || 'log' in change) build();
-      else refresh();
+      else refresh(change);
     });
     build();
     element.dataset.shown = 'yes';

@@ -27,6 +27,9 @@
     return draw.scale({kind: part.kind, limit, log, unit: part.kind === 'sequential' ? 'probability' : part.title});
   };
 
+  // Gradients differ by powers of ten; so do scores with the -100 of pairs from opposite sides of the picture.
+  const isLog = (a, part) => part.gradient || (a.shift > 0 && part.id === 'scores');
+
   /** Where a place of the grid is among the keys of a group: its token, or -1 outside the group. */
   function tokensByPlace(a, group) {
     const tokens = new Int32Array(a.layout.grid ** 2).fill(-1);
@@ -61,7 +64,6 @@
       }
       prefix.replaceChildren(...chips);
     }
-    refresh();
     return {element: draw.element('div', {class: 'draw-map'}, [map.element, prefix]), refresh};
   }
 
@@ -72,8 +74,10 @@
       at: (r, c) => a.at(s.image, s.group, s.head, r, c),
       rowName: (r) => `query ${draw.queryName(a, s.group, r)}`, colName: (c) => `key ${draw.tokenName(a, s.group, c)}`,
       hover: (r) => { if (!s.pinned) state.set({query: r}); }, read, pick: (at) => pick(part, at)});
-    const refresh = () => map.set({marked: s.query});
-    refresh();
+    const refresh = (change) => {
+      if (Object.keys(change).every((key) => key === 'query' || key === 'pinned')) map.mark(s.query);
+      else map.set({marked: s.query});
+    };
     return {element: draw.element('div', {class: 'draw-scroll'}, [map.element]), refresh};
   }
 
@@ -86,34 +90,34 @@
     if (!values)
       return {element: draw.figure(part.title, draw.noGradient(pass, a[part.of])),
         refresh: () => {}};
-    const scale = draw.attentionScale(peers, a.key, part, state.values.log && part.gradient);
+    const scale = draw.attentionScale(peers, a.key, part, state.values.log && isLog(a, part));
     const line = draw.element('output', {class: 'draw-readout', 'aria-live': 'polite'});
     const context = {state, scale, values, pick, size, read: (text) => { line.textContent = text; }};
     const map = a.cells ? patchMap(pass, a, part, context) : null, table = matrix(pass, a, part, context);
     const element = draw.element('figure', {class: 'draw-figure', data: {part: part.id}}, [
       draw.element('figcaption', {text: part.title}), line, map ? map.element : null, table.element,
       draw.legend(scale, draw.countSpecial(values), 'all heads')]);
-    return {element, refresh() {
+    return {element, refresh(change) {
       if (map) map.refresh();
-      table.refresh();
+      table.refresh(change);
     }};
   };
 
   /** Thumbnails of all heads of one part, a button each. */
   draw.headChooser = function (pass, a, part, {state, peers, size = 66}) {
     const values = draw.attentionValues(pass, a, part), s = state.values;
-    const scale = draw.attentionScale(peers, a.key, part, s.log && part.gradient);
+    const scale = draw.attentionScale(peers, a.key, part, s.log && isLog(a, part));
     const buttons = Array.from({length: a.heads}, (_, head) => {
       const canvas = draw.element('canvas', {class: 'draw-thumbnail', 'aria-hidden': 'true'});
       draw.keepPainted(canvas, () => paintThumbnail(canvas, a, {values, scale, head, state: s, size}));
       return draw.element('button', {type: 'button', class: 'draw-head', data: {head},
         on: {click: () => state.set({head})}}, [canvas, draw.element('span', {text: `head ${head}`})]);
     });
-    const refresh = () => buttons.forEach((button, head) => {
+    const refresh = (change) => buttons.forEach((button, head) => {
       button.setAttribute('aria-pressed', String(head === s.head));
-      paintThumbnail(button.firstChild, a, {values, scale, head, state: s, size});
+      if ('group' in change || 'image' in change)
+        paintThumbnail(button.firstChild, a, {values, scale, head, state: s, size});
     });
-    refresh();
     return {element: draw.element('div', {class: 'draw-heads', role: 'group', 'aria-label': `heads, by ${part.title}`},
       buttons), refresh};
   };

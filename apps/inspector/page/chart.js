@@ -27,7 +27,8 @@
     for (let k = range.low; k <= range.high; k += 1) {
       parts.push(draw.svg('line', {class: 'draw-grid', x1: place(10 ** k), x2: place(10 ** k), y1: top, y2: bottom}));
       if ((k - range.low) % every === 0)
-        parts.push(text(place(10 ** k), bottom + 13, draw.short(10 ** k, 1), {class: 'draw-axis', 'text-anchor': 'middle'}));
+        parts.push(text(place(10 ** k), bottom + 13, draw.short(10 ** k, 1),
+          {class: 'draw-axis', 'text-anchor': 'middle'}));
     }
     values.forEach((series, s) => {
       const points = series.map((value, i) => value > 0 && value < Infinity
@@ -115,7 +116,7 @@
       if (open) circle.addEventListener('click', () => open(dot));
       parts.push(circle);
     }
-    return draw.element('div', {class: 'draw-scroll'}, [draw.svg('svg', {class: 'draw-chart', width: width + 130, height,
-      viewBox: `0 0 ${width + 130} ${height}`, role: 'img', 'aria-label': label}, parts)]);
+    return draw.element('div', {class: 'draw-scroll'}, [draw.svg('svg', {class: 'draw-chart', width: width + 130,
+      height, viewBox: `0 0 ${width + 130} ${height}`, role: 'img', 'aria-label': label}, parts)]);
   };
 })(globalThis.tessera = globalThis.tessera || {});

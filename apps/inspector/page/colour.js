@@ -23,19 +23,24 @@
 
   const parse = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   const steps = 256;
-  const tables = {};
 
   // 256 colours between the stops, as bytes. Between close stops plain interpolation is even enough.
-  function table(theme, name) {
-    const key = `${theme} ${name}`;
-    if (tables[key]) return tables[key];
-    const stops = ramps[theme][name].map(parse), bytes = new Uint8Array(3 * steps);
+  function tableOf(stops) {
+    const bytes = new Uint8Array(3 * steps), colours = stops.map(parse);
     for (let i = 0; i < steps; ++i) {
       const at = i / (steps - 1) * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2);
       for (let c = 0; c < 3; ++c)
-        bytes[3 * i + c] = Math.round(stops[low][c] + (at - low) * (stops[low + 1][c] - stops[low][c]));
+        bytes[3 * i + c] = Math.round(colours[low][c] + (at - low) * (colours[low + 1][c] - colours[low][c]));
     }
-    return tables[key] = bytes;
+    return bytes;
+  }
+
+  // theme -> name -> bytes; a colour that stands alone is a table of one.
+  const tables = {};
+  for (const [theme, ramp] of Object.entries(ramps)) {
+    tables[theme] = {};
+    for (const [name, stops] of Object.entries(ramp))
+      tables[theme][name] = Array.isArray(stops) ? tableOf(stops) : Uint8Array.from(parse(stops));
   }
 
   draw.special = (theme = draw.theme()) => ramps[theme];
@@ -65,14 +70,13 @@
     const scale = {kind, limit, log, unit, centre, height};
     /** Bytes of the colour of x, written at `at` of an RGBA array. */
     scale.write = function (x, bytes, at, theme) {
+      const names = tables[theme];
       let colour, from = 0;
-      if (Number.isFinite(x)) {
-        const name = kind === 'sequential' ? 'sequential' : x < centre ? 'negative' : 'positive';
-        colour = table(theme, name);
+      if (x - x === 0) {  // finite
+        colour = kind === 'sequential' ? names.sequential : x < centre ? names.negative : names.positive;
         from = 3 * Math.round(height(x - centre) * (steps - 1));
       } else {
-        const special = ramps[theme];
-        colour = parse(Number.isNaN(x) ? special.nan : x > 0 ? special.infinity : special.minusInfinity);
+        colour = x > 0 ? names.infinity : x < 0 ? names.minusInfinity : names.nan;
       }
       bytes[at] = colour[from];
       bytes[at + 1] = colour[from + 1];
@@ -140,9 +144,11 @@
       draw.element('span', {class: 'draw-tick', text, style: {left: `${100 * at}%`},
         data: {side: at < 0.01 ? 'first' : at > 0.99 ? 'last' : at === 0.5 ? 'middle' : 'inner'}}));
     const words = [scale.unit, scale.log ? 'log scale beyond 1/1000 of the largest' : '', note];
+    const bar = draw.element('div', {class: 'draw-bar-box', data: {log: scale.log ? 'yes' : 'no'}},
+      [canvas, draw.element('div', {class: 'draw-ticks'}, numbers)]);
     return draw.element('div', {class: 'draw-legend', role: 'img',
       'aria-label': `Colours from ${ticks(scale).map((tick) => tick[1]).join(' to ')} ${scale.unit}`}, [
-      draw.element('div', {class: 'draw-bar-box', data: {log: scale.log ? 'yes' : 'no'}}, [canvas, draw.element('div', {class: 'draw-ticks'}, numbers)]),
+      bar,
       draw.element('div', {class: 'draw-unit'}, [words.filter(Boolean).join(' \u00b7 ')]),
       ...Object.keys(names).filter((kind) => special[kind] > 0).map((kind) => swatch(kind, special[kind])),
     ]);

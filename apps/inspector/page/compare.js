@@ -42,7 +42,8 @@
   // A value, or its gradient, in both passes on one scale, and the second less the first on its own.
   function threeFigures(passes, values, titles, gradient, state, go) {
     const read = (i) => gradient ? passes[i].gradient(values[i]) : passes[i].value(values[i]);
-    const arrays = [read(0), read(1)], name = draw.nameOf(passes[0], values[0], gradient), log = gradient && state.log;
+    const arrays = [read(0), read(1)], name = draw.nameOf(passes[0], values[0], gradient);
+    const log = gradient && state.log;
     const figures = arrays.map((array, i) => {
       const title = `${name}, ${titles[i]}`;
       if (!array) return draw.figure(title, draw.noGradient(passes[i], values[i]));
@@ -50,8 +51,9 @@
         pick: go && ((cell) => go({pass: passes[i], value: values[i], gradient, cell}))});
     });
     const change = difference(...arrays);
-    figures.push(change ? draw.tensorFigure(passes[0], values[0], {values: change, state, log,
-      title: `difference (${titles[1]} - ${titles[0]})`}) : draw.missing('No difference: one of the two is not there.'));
+    if (change) figures.push(draw.tensorFigure(passes[0], values[0], {values: change, state, log,
+      title: `difference (${titles[1]} - ${titles[0]})`}));
+    else figures.push(draw.missing('No difference: one of the two is not there.'));
     return draw.element('div', {class: 'draw-row'}, figures);
   }
 
@@ -68,7 +70,7 @@
       element.replaceChildren(draw.tensorChoices(shapes[0], state, (change) => {
         Object.assign(state, change);
         build();
-      }), threeFigures(passes, values, titles, false, state, go), threeFigures(passes, values, titles, true, state, go));
+      }), ...[false, true].map((gradient) => threeFigures(passes, values, titles, gradient, state, go)));
     }
     build();
     return element;
@@ -86,12 +88,13 @@
   }
 
   /**
-   * Two passes beside each other. name: the tensor at this place ('logits' without one); module: its attention is shown
-   * too; go({pass, value, gradient, cell}) opens a cell.
+   * Two passes beside each other. name: the tensor at this place ('logits' without one); module: its attention is
+   * shown too; go({pass, value, gradient, cell}) opens a cell.
    */
   draw.passesBeside = function (passes, titles, {name = 'logits', module = '', go = null, place = {}} = {}) {
     const pictures = passes.map((pass) => draw.pictureOf(pass));
-    const shown = pictures.map((picture, i) => picture && draw.figure(titles[i], draw.patchedPicture(picture, 0, 120)));
+    const shown = pictures.map((picture, i) =>
+      picture && draw.figure(titles[i], draw.patchedPicture(picture, 0, 120)));
     const sections = [draw.element('div', {class: 'draw-row'}, [...shown.filter(Boolean),
       draw.summaryTable(passes, titles)]), draw.element('h3', {text: name}),
     draw.tensorsBeside(passes, titles, name, {go, head: place.head, cell: place.cell})];

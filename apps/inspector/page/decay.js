@@ -52,13 +52,15 @@
     const values = gradient ? pass.gradient(decay.value) : pass.value(decay.value);
     const title = gradient ? 'dL/dM' : 'decay M, added to the scores';
     if (!values) return draw.figure(title, decay.fixed
-      ? draw.missing('M is a constant: it has no gradient, and learns nothing.') : draw.noGradient(pass, decay.value));
+      ? draw.missing('M is a constant: it has no gradient, and learns nothing.')
+      : draw.noGradient(pass, decay.value));
     const scale = draw.scale({limit: draw.limitOf(values), unit: title, log: gradient});
     const at = (r, c) => decay.fixed ? (state.head * a.queries + r) * a.keys + c
       : a.at(state.image, state.group, state.head, r, c);
     const map = draw.heatmap({rows: a.queries, cols: a.keys, at, values, scale, name: gradient ? 'dL/dM' : 'M',
       cell: Math.max(1, Math.floor(208 / a.keys)), dtype: pass.values[decay.value].dtype,
-      rowName: (r) => `query ${draw.tokenName(a, state.group, r)}`, colName: (c) => `key ${draw.tokenName(a, state.group, c)}`,
+      rowName: (r) => `query ${draw.tokenName(a, state.group, r)}`,
+      colName: (c) => `key ${draw.tokenName(a, state.group, c)}`,
       pick: go ? (cell) => go({value: decay.value, gradient, cell}) : null});
     return draw.figure(title, map.element, draw.legend(scale, draw.countSpecial(values), 'all heads'));
   }
@@ -77,7 +79,8 @@
       state.head = Math.min(state.head, a.heads - 1);
       state.group = Math.min(state.group, a.groups - 1);
       const figures = [decayMatrix(pass, a, decay, state, false, go), decayMatrix(pass, a, decay, state, true, go)];
-      if (!decay.fixed) figures.unshift(gateMap(pass, a, decay, state, false, go), gateMap(pass, a, decay, state, true, go));
+      if (!decay.fixed)
+        figures.unshift(...[false, true].map((gradient) => gateMap(pass, a, decay, state, gradient, go)));
       element.replaceChildren(
         draw.element('div', {class: 'draw-choices'}, [
           draw.select('attention', rows.map((row, i) => [i, row.a.title]), state.row, change('row')),

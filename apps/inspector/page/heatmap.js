@@ -85,7 +85,8 @@
 
     function paintChips(context, theme) {
       context.imageSmoothingEnabled = false;
-      context.drawImage(draw.pictureCanvas(o.lines ? o.picture : draw.greyPicture(o.picture)), 0, 0, cells.width, cells.height);
+      const beneath = draw.pictureCanvas(o.lines ? o.picture : draw.greyPicture(o.picture));
+      context.drawImage(beneath, 0, 0, cells.width, cells.height);
       const side = Math.max(1, Math.round(size * chipOf(size, ratio))), edge = Math.floor((size - side) / 2);
       for (let r = 0; r < o.rows; ++r)
         for (let c = 0; c < o.cols; ++c) {
@@ -100,14 +101,15 @@
     }
 
     function paintWords(context, theme) {
-      const special = draw.special(theme), numbers = size >= 40 * ratio;
+      const special = draw.special(theme), room = o.picture ? size * chipOf(size, ratio) : size;
+      const numbers = room >= 40 * ratio;
       if (size < 5) return;
       for (let r = 0; r < o.rows; ++r)
         for (let c = 0; c < o.cols; ++c) {
-          const at = o.at(r, c), x = o.values[at];
-          if (at < 0 && !o.picture) stripes(context, c * size, r * size, size, special.stripe);
-          if (at >= 0 && !Number.isFinite(x)) stripes(context, c * size, r * size, size, special.stripe);
-          if (at >= 0 && numbers) writeNumber(context, {x: c * size, y: r * size, size}, x, o.scale, ratio);
+          const at = o.at(r, c), striped = at < 0 ? !o.picture : !Number.isFinite(o.values[at]);
+          if (striped) stripes(context, c * size, r * size, size, special.stripe);
+          if (at >= 0 && numbers)
+            writeNumber(context, {x: c * size, y: r * size, size}, o.values[at], o.scale, ratio);
         }
     }
 

@@ -75,9 +75,11 @@
 
   // The median of up to two rungs on either side that are of the same kind; null where there are none.
   function neighbours(rows, i, key) {
-    const kind = kindOf(rows[i].label), same = rows.map((row, k) => [row, k]).filter(([row]) => kindOf(row.label) === kind);
+    const kind = kindOf(rows[i].label);
+    const same = rows.map((row, k) => [row, k]).filter(([row]) => kindOf(row.label) === kind);
     const at = same.findIndex(([, k]) => k === i);
-    const near = same.slice(Math.max(0, at - 2), at + 3).filter(([row, k]) => k !== i && row[key] > 0);
+    const near = same.slice(Math.max(0, at - 2), at + 3)
+      .filter(([row, k]) => k !== i && row[key] > 0);
     return near.length ? median(near.map(([row]) => row[key])) : null;
   }
 
@@ -99,7 +101,8 @@
     }
     if (row.ratio > 0 && (row.ratio < draw.ladderRange[0] || row.ratio > draw.ladderRange[1]))
       said.push(`${name}'s update : weight is ${draw.short(row.ratio)}, ` +
-        (row.ratio < draw.ladderRange[0] ? 'so small that it all but stands still' : 'so large that it may not settle'));
+        (row.ratio < draw.ladderRange[0] ? 'so small that it all but stands still'
+          : 'so large that it may not settle'));
     return said;
   }
 
@@ -156,8 +159,9 @@
       verdicts.map(({text}) => draw.element('li', {text: `${capital(text)}.`})));
   }
 
-  const thresholds = (pass) => `A layer is named where a number is ${draw.ladderFactor} times smaller or larger than the ` +
-    'median of the two layers of its kind on either side, and where its update : weight is below ' +
+  const thresholds = (pass) => 'A layer is named where a number is ' +
+    `${draw.ladderFactor} times smaller or larger than the median of the two layers of its kind on either side, ` +
+    'and where its update : weight is below ' +
     `${draw.short(draw.ladderRange[0])} or above ${draw.short(draw.ladderRange[1])}. RMS is sqrt(mean of squares).` +
     (pass.updates ? '' : ' The next update is not in this page: it has no optimizer.');
 })(globalThis.tessera = globalThis.tessera || {});

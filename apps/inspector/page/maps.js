@@ -83,13 +83,29 @@
     [chip, draw.element('span', {text: `${words} ${draw.short(x)}`})]);
   };
 
-  // A matrix of the last two axes; the axes before it are chosen.
+  /**
+   * A tensor as matrices: of its last two axes, one for each index of the axes before; where those are many (a
+   * convolution's weight), one matrix of the first axis by all others.
+   */
+  function matricesOf(shape) {
+    const real = shape.length ? shape : [1], leading = real.slice(0, -2), planes = size(leading);
+    if (planes > 64) return {rows: real[0], cols: size(real.slice(1)), planes: 1, leading: []};
+    return {rows: real.length > 1 ? real[real.length - 2] : 1, cols: real[real.length - 1], planes, leading};
+  }
+
+  /** "[0, 3, 5, 2]": the indices of a cell of a shape. */
+  draw.indexText = function (shape, cell) {
+    const indices = shape.map((n, axis) => Math.floor(cell / size(shape.slice(axis + 1))) % n);
+    return draw.shapeText(indices);
+  };
+
   function matrixMap({values, others, dtype, title, shape, state, log, pick}) {
-    const cols = shape.length ? shape[shape.length - 1] : 1, rows = shape.length > 1 ? shape[shape.length - 2] : 1;
-    const offset = state.slice * rows * cols, most = Math.max(rows, cols);
+    const {rows, cols} = matricesOf(shape), offset = state.slice * rows * cols;
     const scale = draw.scale({limit: draw.limitOf(values, ...others), unit: title, log});
-    const map = draw.heatmap({rows, cols, values, scale, dtype, name: title, at: (r, c) => offset + r * cols + c,
-      cell: Math.max(1, Math.min(60, Math.floor(state.size * 1.8 / most))), pick});
+    const at = (r, c) => offset + r * cols + c;
+    const map = draw.heatmap({rows, cols, values, scale, dtype, name: title, at, pick,
+      cellName: (r, c) => draw.indexText(shape, at(r, c)),
+      cell: Math.max(1, Math.min(60, Math.floor(state.size * 1.8 / Math.max(rows, cols))))});
     return draw.figure(title, draw.element('div', {class: 'draw-scroll'}, [map.element]),
       draw.legend(scale, draw.countSpecial(values), 'over the whole tensor'));
   }
@@ -107,16 +123,16 @@
   /** How a value is drawn at first, and the choices that change it. */
   draw.tensorState = function (pass, value, {cell = -1, head = -1, size: room = 240} = {}) {
     const {shape} = pass.values[value], form = tokensForm(pass, value) || mapForm(pass, value);
-    const plane = shape.length > 1 ? size(shape.slice(-2)) : size(shape);
+    const {rows, cols, planes} = matricesOf(shape), plane = rows * cols;
     const ofHead = shape.length === 4 && head >= 0 && head < shape[1] ? head : 0;
     return {form, as: form ? 'map' : 'matrix', channel: -1, image: 0, log: true, beneath: false, size: room,
-      slice: cell >= 0 && plane > 0 ? Math.floor(cell / plane) : ofHead};
+      slice: planes === 1 ? 0 : cell >= 0 ? Math.floor(cell / plane) : ofHead};
   };
 
   /** The choices of a tensor's state; change(part of the state) is called by each. */
   draw.tensorChoices = function (shape, state, change) {
     const {form} = state;
-    const leading = shape.slice(0, Math.max(0, shape.length - 2)), planes = size(leading), list = [];
+    const {leading, planes} = matricesOf(shape), list = [];
     const indices = (i) => leading.map((n, axis) => Math.floor(i / size(leading.slice(axis + 1))) % n).join(', ');
     const count = (n, word) => Array.from({length: n}, (_, i) => [i, `${word} ${i}`]);
     if (form) list.push(draw.select('drawn as', [['map', form.kind === 'tokens' ? 'map over patches' : 'images'],
@@ -127,7 +143,8 @@
       if (form.images > 1) list.push(draw.select('image', count(form.images, 'image'), state.image,
         (image) => change({image: Number(image)})));
     } else if (planes > 1) {
-      list.push(draw.select('matrix', Array.from({length: planes}, (_, i) => [i, `[${indices(i)}, :, :]`]), state.slice, (slice) => change({slice: Number(slice)})));
+      const matrices = Array.from({length: planes}, (_, i) => [i, `[${indices(i)}, :, :]`]);
+      list.push(draw.select('matrix', matrices, state.slice, (slice) => change({slice: Number(slice)})));
     }
     list.push(draw.select('gradients on a scale', [['', 'linear'], ['log', 'log']], state.log ? 'log' : '',
       (log) => change({log: log === 'log'})));

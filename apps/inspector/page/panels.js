@@ -27,7 +27,7 @@
   tessera.views.register({
     id: 'attention', title: 'Attention', order: 20,
     shows: (place, pass) => attentionFor(place, pass).list.length > 0,
-    key: (place, pass) => `${place.pass} ${place.zoom} ${place.zoom === 'op' ? place.step : place.module}`,
+    key: (place) => `${place.pass} ${place.zoom} ${place.zoom === 'op' ? place.step : place.module}`,
     render(container, place, pass) {
       const {list, chosen} = attentionFor(place, pass), state = draw.attentionState(pass, chosen, place);
       states.set(container, state);
@@ -81,7 +81,7 @@
     update: () => {},
   });
 
-  const besideKey = (place, pass) => `${place.pass} ${moduleOf(place, tessera.page.passes[place.pass])} ${place.value}`;
+  const besideKey = (place) => `${place.pass} ${moduleOf(place, tessera.page.passes[place.pass])} ${place.value}`;
 
   tessera.views.register({
     id: 'toggle', title: 'Switch terms off', order: 55,
@@ -94,7 +94,7 @@
 
   tessera.views.register({
     id: 'compare', title: 'Side by side', order: 60,
-    shows: (place, pass) => tessera.page.passes.some((other) => other !== pass && other.role !== 'term'),
+    shows: (_, pass) => tessera.page.passes.some((other) => other !== pass && other.role !== 'term'),
     key: besideKey,
     render: (container, place, pass) => container.replaceChildren(draw.comparePanel(tessera.page,
       {pass, go: goBetween, name: nameAt(place, pass), module: moduleOf(place, pass), place})),

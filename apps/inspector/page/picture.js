@@ -140,7 +140,8 @@
     if (gradient) {
       const first = image * channels * pixels, sum = draw.sumOfSizes(gradient, first, channels, pixels);
       const sums = gradients.map((g) => g && draw.sumOfSizes(g, first, channels, pixels));
-      const sequential = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums), unit: 'sum over the channels of |dL/dinput|'});
+      const sequential = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums),
+        unit: 'sum over the channels of |dL/dinput|'});
       const scale = draw.scale({limit: draw.limitOf(...gradients), unit: 'dL/dinput'});
       figures.push(draw.figure('picture, lit by |dL/dinput|', draw.patchedPicture(litPicture(picture, sum, sequential),
         0, size), null, 'Black where the loss does not feel the pixel.'));

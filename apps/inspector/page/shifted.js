@@ -62,8 +62,14 @@
     const grid = Math.sqrt(tokens), patch = height / grid;
     if (!Number.isInteger(grid) || !Number.isInteger(patch) || height !== width || channels !== 3) return null;
     const copies = features / (channels * patch * patch);
-    return Number.isInteger(copies) ? {step, images, tokens, grid, patch, copies, channels: channels * copies, side: height}
-      : null;
+    if (!Number.isInteger(copies)) return null;
+    return {step, images, tokens, grid, patch, copies, channels: channels * copies, side: height};
+  }
+
+  // How far the copies are moved: floor(patch * ratio) pixels, where the config says.
+  function shiftWords(pass, {patch}) {
+    const {ratio} = (pass.config && pass.config.tokenizer) || {};
+    return ratio === undefined ? 'a part of a patch' : `${Math.floor(patch * ratio)} pixels`;
   }
 
   /** The pictures that SPT sees, and below each how much the loss feels it; null for a model without SPT. */
@@ -76,7 +82,8 @@
     const colours = pass.picture && pass.picture.width === found.side ? coloursOf(planes, pass.picture, pixels)
       : [0, 1, 2].map(() => ({slope: 64, start: 128}));
     const sums = names.map((_, copy) => slopes && draw.sumOfSizes(slopes, copy * 3 * pixels, 3, pixels));
-    const scale = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums), unit: 'sum over the channels of |dL/dx|'});
+    const scale = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums),
+      unit: 'sum over the channels of |dL/dx|'});
     const columns = names.map((name, copy) => {
       const parts = [draw.patchedPicture(copyPicture(planes, copy, found.side, colours), found.grid, size)];
       if (sums[copy]) parts.push(draw.heatmap({rows: found.side, cols: found.side, values: sums[copy], scale,
@@ -88,10 +95,11 @@
     });
     return {name: 'shifted', title: 'Shifted patch tokenization: the pictures that a patch sees',
       element: draw.element('section', {}, [
-        draw.element('p', {class: 'draw-sentence', text: `Each token is cut from the picture and ${found.copies - 1} copies ` +
-          'of it, each moved by half a patch. What lies outside the picture is 0, the mean colour. Below each: how ' +
-          'much the loss feels it.'}),
-        draw.element('div', {class: 'draw-row'}, columns), sums[0] ? draw.legend(scale, {}, 'the same for all') : null])};
+        draw.element('p', {class: 'draw-sentence', text: 'Each token is cut from the picture and ' +
+          `${found.copies - 1} copies of it, each moved by ${shiftWords(pass, found)}. What lies outside the picture ` +
+          'is 0, the mean colour. Below each: how much the loss feels it.'}),
+        draw.element('div', {class: 'draw-row'}, columns),
+        sums[0] ? draw.legend(scale, {}, 'the same for all') : null])};
   };
 
   // The cell of a copy's pixel, its first channel, in [B, N, C * P * P].

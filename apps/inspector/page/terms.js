@@ -15,39 +15,45 @@
     return null;
   }
 
-  /** Learned scales in their order: [{value, module, width, values, gradient}]; the temperature of a head is 1/scale. */
+  /** Learned scales in their order: [{value, module, width, values, gradient}]; a head's temperature is 1 / scale. */
   draw.temperatures = (pass) => pass.values.filter((value) => value.parameter && /(^|\.)scale$/.test(value.name))
     .map((value) => ({value: value.index, module: value.name.replace(/\.?scale$/, ''), found: scaleStep(pass, value),
       values: pass.value(value.index), gradient: pass.gradient(value.index)}))
     .filter((row) => row.found).map((row) => ({...row, width: row.found.width}));
 
   const shortModule = (module) => module.replace(/(blocks_token_only)\.(\d+)/, 'class $2').replace(/\.attn$/, '')
-    .replace(/blocks\./, '').replace(/(layers|transformers)\.(\d+)\./, '$2.').replace('tokens_to_token.attention', 'split ');
+    .replace(/blocks\./, '').replace(/(layers|transformers)\.(\d+)\./, '$2.')
+    .replace('tokens_to_token.attention', 'split ');
+
+  const temperatureWords = (row, head) => `${row.module}, head ${head}: ` +
+    `temperature ${draw.short(1 / row.values[head], 4)}, sqrt(d) = ${draw.short(Math.sqrt(row.width), 4)}, ` +
+    `dL/dscale ${row.gradient ? draw.short(row.gradient[head]) : 'none'}`;
 
   function temperaturePanel(pass, go) {
     const rows = draw.temperatures(pass);
     if (!rows.length) return null;
-    const dots = rows.flatMap((row, column) => Array.from(row.values, (scale, head) => ({column, y: 1 / scale, row, head,
-      series: 1 / scale < Math.sqrt(row.width) ? 0 : 1,
-      words: `${row.module}, head ${head}: temperature ${draw.short(1 / scale, 4)}, sqrt(d) = ` +
-        `${draw.short(Math.sqrt(row.width), 4)}, dL/dscale ${row.gradient ? draw.short(row.gradient[head]) : 'none'}`})));
+    const dots = rows.flatMap((row, column) => Array.from(row.values, (scale, head) => ({column, y: 1 / scale, row,
+      head, series: 1 / scale < Math.sqrt(row.width) ? 0 : 1, words: temperatureWords(row, head)})));
     const widths = [...new Set(rows.map((row) => row.width))];
-    const chart = draw.dots({columns: rows.map((row) => shortModule(row.module)), dots, yTitle: 'temperature = 1 / scale',
+    const chart = draw.dots({columns: rows.map((row) => shortModule(row.module)), dots,
       lines: widths.map((d) => ({y: Math.sqrt(d), words: `sqrt(d) = ${draw.short(Math.sqrt(d))}`})),
+      yTitle: 'temperature = 1 / scale',
       label: 'learned temperature by depth and head',
       open: go ? (dot) => go({value: dot.row.value, gradient: false, cell: dot.head}) : null});
     const sharper = dots.filter((dot) => dot.series === 0).length;
     return {name: 'temperature', title: 'Learned temperature by depth and head', element: draw.element('section', {}, [
-      draw.element('p', {class: 'draw-sentence', text: `Plain attention divides by sqrt(d). Here each head has learned ` +
-        `its own temperature: ${sharper} of ${dots.length} heads are sharper (blue, below the line), ` +
+      draw.element('p', {class: 'draw-sentence', text: 'Plain attention divides by sqrt(d). Here each head ' +
+        `has learned its own temperature: ${sharper} of ${dots.length} heads are sharper (blue, below the line), ` +
         `${dots.length - sharper} are not (orange).`}), chart, scaleGradients(pass, rows, go)])};
   }
 
   // dL/dscale, a row a layer: which way each head wants its temperature to go.
   function scaleGradients(pass, rows, go) {
-    const heads = Math.max(...rows.map((row) => row.values.length)), shown = new Float64Array(rows.length * heads).fill(NaN);
+    const heads = Math.max(...rows.map((row) => row.values.length));
+    const shown = new Float64Array(rows.length * heads).fill(NaN);
     rows.forEach((row, r) => (row.gradient || []).forEach((x, head) => { shown[r * heads + head] = x; }));
-    const scale = draw.scale({limit: draw.limitOf(shown), unit: 'dL/dscale; above 0 the loss wants it warmer', log: true});
+    const scale = draw.scale({limit: draw.limitOf(shown), log: true,
+      unit: 'dL/dscale; above 0 the loss wants it warmer'});
     const map = draw.heatmap({rows: rows.length, cols: heads, values: shown, scale, cell: 22, name: 'dL/dscale',
       at: (r, c) => c < rows[r].values.length && rows[r].gradient ? r * heads + c : -1,
       dtype: pass.values[rows[0].value].dtype, cellName: (r, c) => `${rows[r].module}, head ${c}`,
@@ -57,7 +63,7 @@
   }
 
   /**
-   * Tables over the offset between query and key, [(2h-1)(2w-1), heads]: SP-SA's prior and the relative position bias.
+   * Tables over the offset between query and key, [(2h-1)(2w-1), heads]: SP-SA's prior, the relative position bias.
    * [{value, module, side, heads, prior}]
    */
   draw.offsetTables = function (pass) {
@@ -86,7 +92,8 @@
       dtype: pass.values[table.value].dtype, cell: Math.max(4, Math.floor(210 / table.side)),
       cellName: (r, c) => `key ${c - half} to the right, ${r - half} down`, markCell: true,
       marked: half * table.side + half, pick: go ? (cell) => go({value: table.value, gradient, cell}) : null});
-    return draw.figure(`${name}, head ${head}`, map.element, draw.legend(scale, draw.countSpecial(values), 'all heads'));
+    return draw.figure(`${name}, head ${head}`, map.element,
+      draw.legend(scale, draw.countSpecial(values), 'all heads'));
   }
 
   function tablePanel(pass, tables, go) {

@@ -9,7 +9,8 @@
     const value = pass.index('logits');
     if (value < 0 || pass.values[value].shape.length !== 2) return null;
     const row = Array.from(pass.value(value).subarray(0, pass.values[value].shape[1]));
-    const top = Math.max(...row), weights = row.map((x) => Math.exp(x - top)), sum = weights.reduce((a, b) => a + b, 0);
+    const top = Math.max(...row), weights = row.map((x) => Math.exp(x - top));
+    const sum = weights.reduce((a, b) => a + b, 0);
     return weights.map((x) => x / sum);
   };
 
@@ -57,8 +58,8 @@
     function build() {
       const parts = [switches()];
       if (off < 0) {
-        parts.push(draw.element('p', {class: 'draw-sentence', text: 'All terms are on, as the model was made. Switch one ' +
-          'off: the same picture and the same weights run without it, forward and backward.'}));
+        parts.push(draw.element('p', {class: 'draw-sentence', text: 'All terms are on, as the model was made. ' +
+          'Switch one off: the same picture and the same weights run without it, forward and backward.'}));
       } else {
         const without = page.passes[terms[off].pass], title = terms[off].title || terms[off].name;
         parts.push(draw.element('p', {class: 'draw-sentence', 'aria-live': 'polite',

@@ -158,8 +158,9 @@
     const grid = a.layout.grid, sentences = [`The tokens form a grid of ${grid} by ${grid} patches.`];
     if (a.prefix) sentences.push('The class token has no place on the picture and is drawn beside it.');
     if (a.classQuery) sentences.push('The class token is the only query; the keys are the patches alone.');
-    if (a.kind === 'window') sentences.push(`Attention stays inside windows of ${a.window} by ${a.window}` + (a.shift
-      ? `, moved by ${a.shift} patches right and down; a window at the border holds patches from opposite sides.` : '.'));
+    if (a.kind === 'window') sentences.push(`Attention stays inside windows of ${a.window} by ${a.window}` +
+      (a.shift ? `, moved by ${a.shift} patches right and down; a window at the border holds patches from opposite ` +
+        'sides, whose pairs get -100 added.' : '.'));
     if (a.kind === 'row' || a.kind === 'column') sentences.push(`Attention stays inside one ${a.kind} of the grid.`);
     if (a.layout.overlap) sentences.push('A token sees more of the picture than the square that it is drawn on.');
     return sentences.join(' ');
