@@ -29,7 +29,7 @@
       for (const button of buttons)
         button.setAttribute('aria-pressed', String(Number(button.dataset.query) === s.query));
     }
-    return {element: draw.element('figure', {class: 'draw-figure draw-query-picture'}, [
+    return {element: draw.element('figure', {class: 'draw-figure draw-query-picture', style: {width: `${size}px`}}, [
       draw.element('figcaption', {text: 'picture'}),
       draw.element('p', {class: 'draw-readout', text: a.classQuery ? 'The class token is the query.'
         : 'The patch under the mouse is the query; a click holds it.'}),
@@ -85,11 +85,23 @@
       head: within(s.head, a.heads), query: within(s.query, a.queries)});
   }
 
+  /** The query that the loss feels most in a head: that of the largest |dL/dscore|, a patch where there are any. */
+  draw.busiestQuery = function (pass, a, head) {
+    const slopes = pass.gradient(a.scores), first = a.queries > a.prefix ? a.prefix : 0;
+    let best = first, most = 0;
+    for (let query = first; slopes && query < a.queries; ++query)
+      for (let key = 0; key < a.keys; ++key) {
+        const size = Math.abs(slopes[a.at(0, 0, head, query, key)]);
+        if (size > most) [best, most] = [query, size];
+      }
+    return best;
+  };
+
   /** The state that a place asks for: of a cell of scores or probabilities, its head and query. */
   draw.attentionState = function (pass, a, place = {}) {
-    const s = {key: a.key, image: 0, group: 0, head: 0, query: a.classQuery ? 0 : a.prefix, pinned: false,
+    const head = place.head >= 0 && place.head < a.heads ? place.head : 0;
+    const s = {key: a.key, image: 0, group: 0, head, query: draw.busiestQuery(pass, a, head), pinned: false,
       part: 'dscores', log: true};
-    if (place.head >= 0) s.head = place.head;
     if (place.cell >= 0 && (place.value === a.scores || place.value === a.probabilities)) {
       let rest = Math.floor(place.cell / a.keys);
       s.query = rest % a.queries;
@@ -103,13 +115,17 @@
     return draw.shared(s);
   };
 
+  // The side of a map, so that the picture and the four parts stand beside each other where there is room for it.
+  const sideFor = (room) => Math.max(158, Math.min(290, Math.floor((room - 4 * 16) / 5) - 2));
+
   /**
    * The panel of an attention. list: attentions to choose from; state: draw.attentionState(), shared by panels beside
-   * each other; peers: passes on the same scale; go(place) opens a cell. Gives an element.
+   * each other; peers: passes on the same scale; go(place) opens a cell; room: the width there is, in pixels.
+   * Gives an element.
    */
-  draw.attentionPanel = function (pass, list, {state, peers = [pass], go = null, size = 208}) {
+  draw.attentionPanel = function (pass, list, {state, peers = [pass], go = null, room = 0}) {
     const element = draw.element('section', {class: 'draw-attention'});
-    let parts = [], sentence = null, shown = null;
+    let parts = [], sentence = null, shown = null, size = sideFor(room || 1110);
     const pick = (part, cell) => { if (go) go({value: shown[part.of], gradient: part.gradient, cell}); };
     function build() {
       shown = list.find((a) => a.key === state.values.key) || list[0];
@@ -124,7 +140,7 @@
       parts = [heads, picture, ...columns].filter(Boolean);
       element.replaceChildren(controls(pass, list, shown, state),
         draw.element('p', {class: 'draw-note', text: draw.layoutSentence(shown)}), heads.element, sentence,
-        draw.element('div', {class: 'draw-row'}, parts.slice(1).map((part) => part.element)));
+        draw.element('div', {class: 'draw-row draw-parts'}, parts.slice(1).map((part) => part.element)));
       refresh({query: state.values.query});
     }
     function refresh(change) {
@@ -139,6 +155,12 @@
       else refresh(change);
     });
     build();
+    new ResizeObserver(() => {
+      const side = sideFor(element.clientWidth);
+      if (Math.abs(side - size) < 6 || !element.clientWidth) return;
+      size = side;
+      build();
+    }).observe(element);
     element.dataset.shown = 'yes';
     return element;
   };

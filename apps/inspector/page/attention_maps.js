@@ -94,7 +94,8 @@
     const line = draw.element('output', {class: 'draw-readout', 'aria-live': 'polite'});
     const context = {state, scale, values, pick, size, read: (text) => { line.textContent = text; }};
     const map = a.cells ? patchMap(pass, a, part, context) : null, table = matrix(pass, a, part, context);
-    const element = draw.element('figure', {class: 'draw-figure', data: {part: part.id}}, [
+    const width = `${Math.max(size, a.keys)}px`;
+    const element = draw.element('figure', {class: 'draw-figure', data: {part: part.id}, style: {width}}, [
       draw.element('figcaption', {text: part.title}), line, map ? map.element : null, table.element,
       draw.legend(scale, draw.countSpecial(values), 'all heads')]);
     return {element, refresh(change) {

@@ -1,4 +1,4 @@
-// From numbers to colours: a diverging scale centred on 0, a sequential one for probabilities, and the legend.
+// From numbers to colours: a diverging scale centred on 0, sequential ones for sizes, and the legend.
 (function (tessera) {
   'use strict';
 
@@ -10,13 +10,15 @@
     light: {
       negative: ['#f7f7f5', '#c6dbef', '#6baed6', '#2171b5', '#08306b'],
       positive: ['#f7f7f5', '#fdd0a2', '#fd8d3c', '#d94801', '#7f2704'],
-      sequential: ['#f8f7fa', '#cfcbe4', '#9e9ac8', '#6a51a3', '#2f0a66'],
+      forward: ['#f5f9f8', '#bfe0da', '#6fb8ae', '#1f7f79', '#003d3b'],
+      backward: ['#f8f7fa', '#cfcbe4', '#9e9ac8', '#6a51a3', '#2f0a66'],
       nan: '#e4007f', infinity: '#00875a', minusInfinity: '#9aa0a8', ink: '#16181d', stripe: '#5c626b',
     },
     dark: {
       negative: ['#191c21', '#173f66', '#2a78b8', '#66b5ee', '#cdeaff'],
       positive: ['#191c21', '#63330d', '#b85a12', '#f39a48', '#ffe0b8'],
-      sequential: ['#1a1820', '#40306b', '#6f54ad', '#a78fdd', '#efe6ff'],
+      forward: ['#171d1d', '#154643', '#26807a', '#62c4ba', '#d9fbf6'],
+      backward: ['#1a1820', '#40306b', '#6f54ad', '#a78fdd', '#efe6ff'],
       nan: '#ff4fae', infinity: '#2fd39a', minusInfinity: '#5b616b', ink: '#eef0f3', stripe: '#2b2f36',
     },
   };
@@ -59,21 +61,22 @@
   /**
    * kind 'diverging' (-limit .. limit, 0 in the middle) or 'sequential' (0 .. limit). With log, size is shown by
    * log(1 + 1000 |x| / limit): linear for the smallest thousandth, then by decades. A centre other than 0 is for
-   * factors, of which 1 changes nothing.
+   * factors, of which 1 changes nothing. Sizes of gradients (backward) are violet, those of values green-blue.
    */
-  draw.scale = function ({kind = 'diverging', limit = 1, log = false, unit = '', centre = 0}) {
+  draw.scale = function ({kind = 'diverging', limit = 1, log = false, unit = '', centre = 0, backward = false}) {
     const span = limit > 0 ? limit : 1, bend = Math.log1p(1000);
     const height = (x) => {
       const size = Math.min(Math.abs(x) / span, 1);
       return log ? Math.log1p(1000 * size) / bend : size;
     };
-    const scale = {kind, limit, log, unit, centre, height};
+    const scale = {kind, limit, log, unit, centre, backward, height};
     /** Bytes of the colour of x, written at `at` of an RGBA array. */
     scale.write = function (x, bytes, at, theme) {
       const names = tables[theme];
       let colour, from = 0;
       if (x - x === 0) {  // finite
-        colour = kind === 'sequential' ? names.sequential : x < centre ? names.negative : names.positive;
+        if (kind === 'sequential') colour = backward ? names.backward : names.forward;
+        else colour = x < centre ? names.negative : names.positive;
         from = 3 * Math.round(height(x - centre) * (steps - 1));
       } else {
         colour = x > 0 ? names.infinity : x < 0 ? names.minusInfinity : names.nan;
@@ -109,7 +112,7 @@
     canvas.width = width;
     canvas.height = 1;
     const image = canvas.getContext('2d').createImageData(width, 1), theme = draw.theme();
-    const linear = draw.scale({kind: scale.kind, limit: 1});
+    const linear = draw.scale({kind: scale.kind, backward: scale.backward, limit: 1});
     for (let i = 0; i < width; ++i) {
       const at = i / (width - 1);
       linear.write(scale.kind === 'sequential' ? at : 2 * at - 1, image.data, 4 * i, theme);
@@ -138,7 +141,7 @@
   /** The bar with its numbers, the unit, and a word for each kind of number that is none. Never hidden. */
   draw.legend = function (scale, special = {}, note = '') {
     const canvas = draw.element('canvas', {class: 'draw-bar', 'aria-hidden': 'true'});
-    Object.assign(canvas.style, {width: `${barWidth}px`, height: `${barHeight}px`});
+    canvas.style.height = `${barHeight}px`;
     draw.keepPainted(canvas, () => paintBar(canvas, scale));
     const numbers = ticks(scale).map(([at, text]) =>
       draw.element('span', {class: 'draw-tick', text, style: {left: `${100 * at}%`},

@@ -47,11 +47,11 @@
     const figures = arrays.map((array, i) => {
       const title = `${name}, ${titles[i]}`;
       if (!array) return draw.figure(title, draw.noGradient(passes[i], values[i]));
-      return draw.tensorFigure(passes[i], values[i], {values: array, others: [arrays[1 - i]], title, state, log,
-        pick: go && ((cell) => go({pass: passes[i], value: values[i], gradient, cell}))});
+      return draw.tensorFigure(passes[i], values[i], {values: array, gradient, others: [arrays[1 - i]], title, state,
+        log, pick: go && ((cell) => go({pass: passes[i], value: values[i], gradient, cell}))});
     });
     const change = difference(...arrays);
-    if (change) figures.push(draw.tensorFigure(passes[0], values[0], {values: change, state, log,
+    if (change) figures.push(draw.tensorFigure(passes[0], values[0], {values: change, gradient, state, log,
       title: `difference (${titles[1]} - ${titles[0]})`}));
     else figures.push(draw.missing('No difference: one of the two is not there.'));
     return draw.element('div', {class: 'draw-row'}, figures);
@@ -77,13 +77,13 @@
   };
 
   // Both attentions of the module at this place, one above the other so that their columns align.
-  function attentionsBeside(passes, titles, module, {go, place, pass}) {
+  function attentionsBeside(passes, titles, module, {go, place, pass, room}) {
     const lists = passes.map((each) => draw.attentionsBelow(each, module));
     if (!module || !lists[0].length || !lists[1].some((a) => a.key === lists[0][0].key)) return null;
     const state = draw.attentionState(pass, lists[passes.indexOf(pass)][0], place);
     return draw.element('div', {}, passes.map((each, i) => draw.element('section', {}, [
       draw.element('h4', {text: titles[i]}),
-      draw.attentionPanel(each, lists[i], {state, peers: passes, size: 176,
+      draw.attentionPanel(each, lists[i], {state, peers: passes, room,
         go: go && ((where) => go({pass: each, ...where}))})])));
   }
 
@@ -91,14 +91,14 @@
    * Two passes beside each other. name: the tensor at this place ('logits' without one); module: its attention is
    * shown too; go({pass, value, gradient, cell}) opens a cell.
    */
-  draw.passesBeside = function (passes, titles, {name = 'logits', module = '', go = null, place = {}} = {}) {
+  draw.passesBeside = function (passes, titles, {name = 'logits', module = '', go = null, place = {}, room = 0} = {}) {
     const pictures = passes.map((pass) => draw.pictureOf(pass));
     const shown = pictures.map((picture, i) =>
       picture && draw.figure(titles[i], draw.patchedPicture(picture, 0, 120)));
     const sections = [draw.element('div', {class: 'draw-row'}, [...shown.filter(Boolean),
       draw.summaryTable(passes, titles)]), draw.element('h3', {text: name}),
     draw.tensorsBeside(passes, titles, name, {go, head: place.head, cell: place.cell})];
-    const attentions = attentionsBeside(passes, titles, module, {go, place, pass: passes[0]});
+    const attentions = attentionsBeside(passes, titles, module, {go, place, pass: passes[0], room});
     if (attentions) sections.push(draw.element('h3', {text: 'attention'}), attentions);
     else sections.push(draw.element('h3', {text: 'all layers'}), draw.ladderPanel(passes[0], {peers: passes,
       titles, go: go && ((where) => go({pass: passes[0], ...where}))}));
@@ -114,7 +114,7 @@
   }
 
   /** The two passes of a page that are compared: the main one and one given by --with. */
-  draw.comparePanel = function (page, {pass = page.passes[0], go = null, name, module = '', place = {}} = {}) {
+  draw.comparePanel = function (page, {pass = page.passes[0], go = null, name, module = '', place = {}, room} = {}) {
     const others = page.passes.filter((each) => each !== pass && each.role !== 'term');
     if (!others.length) return null;
     const element = draw.element('section', {class: 'draw-compare'});
@@ -123,7 +123,7 @@
       element.replaceChildren(
         others.length > 1 ? draw.select('beside', others.map((each, i) => [i, titleOf(each, i)]), other,
           (i) => build(Number(i))) : '',
-        draw.passesBeside(pair, titlesOf(pair, page.passes), {name, module, go, place}));
+        draw.passesBeside(pair, titlesOf(pair, page.passes), {name, module, go, place, room}));
     }
     build(0);
     return element;

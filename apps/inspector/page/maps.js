@@ -54,7 +54,7 @@
 
   // One channel, or the RMS over all, on the grid; the class token's number stands beside it. others: arrays that
   // share the scale.
-  function planeMap({values, others, dtype, title, form, state, log, pick, pass}) {
+  function planeMap({values, others, dtype, title, form, state, log, pick, pass, gradient}) {
     const rows = form.grid || form.rows, cols = form.grid || form.cols, rms = state.channel < 0;
     const flat = (array) => rms ? rmsOverChannels(array, form, state.image, rows * cols, form.at) : array;
     const prefixes = (array) => Array.from({length: form.prefix || 0}, (_, t) => rms
@@ -62,7 +62,7 @@
       : array[form.prefixAt(state.image, state.channel, t)]);
     const shown = flat(values), arrays = [values, ...others];
     const limit = draw.limitOf(...arrays.map(flat), ...arrays.map(prefixes));
-    const scale = draw.scale({kind: rms ? 'sequential' : 'diverging', limit, log,
+    const scale = draw.scale({kind: rms ? 'sequential' : 'diverging', backward: gradient, limit, log,
       unit: rms ? 'RMS over the channels' : title});
     const map = draw.heatmap({rows, cols, values: shown, scale, dtype: rms ? 'f64' : dtype, label: title,
       picture: form.grid && state.beneath ? draw.pictureOf(pass, state.image) : null, name: rms ? 'RMS' : title,
@@ -111,13 +111,14 @@
   }
 
   /**
-   * The figure of an array of a value's shape, drawn as its state says (draw.tensorState). others: arrays on the same
-   * scale; log: of the colours; pick(cell) opens a cell.
+   * The figure of an array of a value's shape. how: values; gradient: they are one; others: arrays on the same scale;
+   * title; state (draw.tensorState); log: of the colours; pick(cell) opens a cell.
    */
-  draw.tensorFigure = function (pass, value, {values, others = [], title, state, log = false, pick = null}) {
+  draw.tensorFigure = function (pass, value, how) {
+    const {others = [], state, log = false, pick = null} = how;
     const {shape, dtype} = pass.values[value], form = state.as === 'map' ? state.form : null;
-    const how = {pass, values, others: others.filter(Boolean), dtype, title, shape, state, log, pick, form};
-    return form ? planeMap(how) : matrixMap(how);
+    const all = {...how, others: others.filter(Boolean), log, pick, pass, dtype, shape, form};
+    return form ? planeMap(all) : matrixMap(all);
   };
 
   /** How a value is drawn at first, and the choices that change it. */
@@ -151,14 +152,18 @@
     return draw.element('div', {class: 'draw-choices'}, list);
   };
 
-  /** A value and its gradient as drawings beside each other. go(place) opens a cell. */
-  draw.tensorPanel = function (pass, value, {go = null, cell = -1, head = -1} = {}) {
+  /**
+   * A value and its gradient as drawings beside each other. go(place) opens a cell; whyNot(gradient) says why one is
+   * not there at this time of the pass, '' where it is.
+   */
+  draw.tensorPanel = function (pass, value, {go = null, cell = -1, head = -1, whyNot = () => ''} = {}) {
     const {shape} = pass.values[value], state = draw.tensorState(pass, value, {cell, head});
     const element = draw.element('div', {class: 'draw-tensor'});
     function one(gradient) {
       const values = gradient ? pass.gradient(value) : pass.value(value), title = draw.nameOf(pass, value, gradient);
       if (!values) return draw.figure(title, draw.noGradient(pass, value));
-      return draw.tensorFigure(pass, value, {values, title, state, log: gradient && state.log,
+      if (whyNot(gradient)) return draw.figure(title, draw.missing(whyNot(gradient)));
+      return draw.tensorFigure(pass, value, {values, gradient, title, state, log: gradient && state.log,
         pick: go && ((at) => go({value, gradient, cell: at}))});
     }
     function build() {

@@ -15,6 +15,10 @@
 
   const nameAt = (place, pass) => place.value >= 0 ? pass.values[place.value].name : undefined;
 
+  // A stepper's time: what has not been computed by then is told, not shown.
+  const whyNot = (place, pass, gradient) =>
+    tessera.flow ? tessera.flow.whyNot(pass, place.value, gradient, place.time) : '';
+
   const states = new WeakMap();  // container -> the state of the attention drawn in it
 
   function attentionFor(place, pass) {
@@ -31,8 +35,8 @@
     render(container, place, pass) {
       const {list, chosen} = attentionFor(place, pass), state = draw.attentionState(pass, chosen, place);
       states.set(container, state);
-      container.replaceChildren(draw.attentionPanel(pass, list, {state, go: (where) => go({...where,
-        head: state.values.head})}));
+      container.replaceChildren(draw.attentionPanel(pass, list, {state, room: container.clientWidth,
+        go: (where) => go({...where, head: state.values.head})}));
     },
     update(container, place, pass) {
       const state = states.get(container), {list} = attentionFor(place, pass);
@@ -48,9 +52,10 @@
   tessera.views.register({
     id: 'drawn', title: 'Drawn', order: 15,
     shows: (place) => place.value >= 0,
-    key: (place) => `${place.pass} ${place.value} ${place.head}`,
-    render: (container, place, pass) => container.replaceChildren(
-      draw.tensorPanel(pass, place.value, {go, head: place.head, cell: place.cell})),
+    key: (place) => [place.pass, place.value, place.head,
+      ...[false, true].map((gradient) => whyNot(place, tessera.page.passes[place.pass], gradient))].join(' '),
+    render: (container, place, pass) => container.replaceChildren(draw.tensorPanel(pass, place.value,
+      {go, head: place.head, cell: place.cell, whyNot: (gradient) => whyNot(place, pass, gradient)})),
     update: () => {},
   });
 
@@ -88,7 +93,8 @@
     shows: () => (tessera.page.terms || []).length > 0,
     key: besideKey,
     render: (container, place, pass) => container.replaceChildren(draw.togglePanel(tessera.page,
-      {go: goBetween, name: nameAt(place, pass), module: moduleOf(place, pass), place})),
+      {go: goBetween, name: nameAt(place, pass), module: moduleOf(place, pass), place,
+        room: container.clientWidth})),
     update: () => {},
   });
 
@@ -97,7 +103,8 @@
     shows: (_, pass) => tessera.page.passes.some((other) => other !== pass && other.role !== 'term'),
     key: besideKey,
     render: (container, place, pass) => container.replaceChildren(draw.comparePanel(tessera.page,
-      {pass, go: goBetween, name: nameAt(place, pass), module: moduleOf(place, pass), place})),
+      {pass, go: goBetween, name: nameAt(place, pass), module: moduleOf(place, pass), place,
+        room: container.clientWidth})),
     update: () => {},
   });
 })(globalThis.tessera = globalThis.tessera || {});

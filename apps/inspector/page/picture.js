@@ -140,7 +140,7 @@
     if (gradient) {
       const first = image * channels * pixels, sum = draw.sumOfSizes(gradient, first, channels, pixels);
       const sums = gradients.map((g) => g && draw.sumOfSizes(g, first, channels, pixels));
-      const sequential = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums),
+      const sequential = draw.scale({kind: 'sequential', backward: true, limit: draw.limitOf(...sums),
         unit: 'sum over the channels of |dL/dinput|'});
       const scale = draw.scale({limit: draw.limitOf(...gradients), unit: 'dL/dinput'});
       figures.push(draw.figure('picture, lit by |dL/dinput|', draw.patchedPicture(litPicture(picture, sum, sequential),

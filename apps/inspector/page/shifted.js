@@ -82,7 +82,7 @@
     const colours = pass.picture && pass.picture.width === found.side ? coloursOf(planes, pass.picture, pixels)
       : [0, 1, 2].map(() => ({slope: 64, start: 128}));
     const sums = names.map((_, copy) => slopes && draw.sumOfSizes(slopes, copy * 3 * pixels, 3, pixels));
-    const scale = draw.scale({kind: 'sequential', limit: draw.limitOf(...sums),
+    const scale = draw.scale({kind: 'sequential', backward: true, limit: draw.limitOf(...sums),
       unit: 'sum over the channels of |dL/dx|'});
     const columns = names.map((name, copy) => {
       const parts = [draw.patchedPicture(copyPicture(planes, copy, found.side, colours), found.grid, size)];

@@ -38,7 +38,7 @@
    * Switches for the terms of the page: one off at a time, both results beside each other. go as in passesBeside().
    * null for a page without passes that lack a term.
    */
-  draw.togglePanel = function (page, {go = null, name, module = '', place = {}} = {}) {
+  draw.togglePanel = function (page, {go = null, name, module = '', place = {}, room} = {}) {
     const terms = termsOf(page), main = page.passes[0];
     if (!terms.length) return null;
     const element = draw.element('section', {class: 'draw-toggle'});
@@ -64,7 +64,7 @@
         const without = page.passes[terms[off].pass], title = terms[off].title || terms[off].name;
         parts.push(draw.element('p', {class: 'draw-sentence', 'aria-live': 'polite',
           text: draw.termSentence(main, without, title)}),
-        draw.passesBeside([main, without], ['with it', 'without it'], {name, module, go, place}));
+        draw.passesBeside([main, without], ['with it', 'without it'], {name, module, go, place, room}));
       }
       element.replaceChildren(...parts);
     }
