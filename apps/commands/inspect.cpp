@@ -11,8 +11,12 @@
 #include "apps/inspector/lessons/lessons.h"
 #include "apps/inspector/page.h"
 #include "apps/inspector/pass.h"
+#include "apps/inspector/serve/lesson_stage.h"
+#include "apps/inspector/serve/model_stage.h"
+#include "apps/inspector/serve/server.h"
 #include "apps/options/model_source.h"
 #include "apps/options/options.h"
+#include "apps/options/validators.h"
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
 #include "apps/training/task.h"
@@ -29,10 +33,10 @@ namespace {
 
 struct Options {
   std::string source, image, dataset = "shapes", data, tensor, folder, out, lesson;
-  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10;
+  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10, port = 0;
   uint64_t seed = 0;
   DType dtype = DType::f32;
-  bool list = false, gradient = false, csv = false, json = false, is_lesson = false;
+  bool list = false, gradient = false, csv = false, json = false, is_lesson = false, serve = false;
 };
 
 constexpr Column columns[] = {
@@ -169,10 +173,21 @@ template <class MakePage> void show(const Options& options, const Shown& shown, 
   }
 }
 
+void serve_stage(const Options& options, Stage& stage) {
+  serve(stage, static_cast<int>(options.port), [](int port) {
+    fmt::print("http://127.0.0.1:{}/ shows the page, on this machine alone; Ctrl-C ends it\n", port);
+    std::fflush(stdout);
+  });
+}
+
 void show_model(const Options& options) {
   const PassInputs inputs = inputs_of(options);
-  const InspectedPass pass = inspect_pass(inputs);
   const std::string name = name_of_source(options.source);
+  if (options.serve) {
+    ModelStage stage(inputs, {.title = name, .source = options.source, .target = options.target});
+    return serve_stage(options, stage);
+  }
+  const InspectedPass pass = inspect_pass(inputs);
   show(options, {pass.record, pass.loss, name}, [&] {
     Page page{.title = name};
     PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
@@ -183,7 +198,11 @@ void show_model(const Options& options) {
 }
 
 void show_lesson(const Options& options) {
-  const LessonRun lesson = run_lesson(find_lesson(options.lesson), options.dtype);
+  if (options.serve) {
+    LessonStage stage(find_lesson(options.lesson), options.dtype);
+    return serve_stage(options, stage);
+  }
+  const LessonRun lesson = run_lesson(find_lesson(options.lesson), Numbers(options.dtype));
   show(options, {lesson.pass, lesson.loss(), options.lesson}, [&] { return lesson_page(lesson); });
 }
 
@@ -202,6 +221,13 @@ ExitCode run(const Options& options) {
   check(options.tensor.empty() ? !options.gradient && options.head < 0 && !options.csv : true,
         "inspect: --grad, --head and --csv say how --tensor NAME is printed; give it");
   check(!options.csv || !options.json, "inspect: --csv or --json, not both");
+  check(!options.serve || (!options.list && options.tensor.empty() && options.folder.empty() &&
+                           options.out.empty() && !options.json),
+        "inspect: --serve shows the page in a browser; --list, --tensor, --export, --out and --json go "
+        "without it");
+  check(options.serve || options.port == 0, "inspect: --port goes with --serve");
+  check(!options.serve || !options.is_lesson || !options.lesson.empty(),
+        "inspect: --serve needs --lesson NAME");
   check(options.is_lesson != !options.source.empty(), "inspect: ",
         options.is_lesson ? "a model or --lesson, not both; '" + options.source + "' came besides"
                           : "a run, a preset, a fixture or --lesson is wanted; see tessera inspect --help");
@@ -265,6 +291,12 @@ void add_inspect(Command& app) {
       .add_option("--out", options->out,
                   "Write the page here. Default: NAME.html, where nothing else is asked for")
       ->type_name("FILE");
+  command.add_flag("--serve", options->serve,
+                   "Show the page at a loopback address, with the engine behind it, until Ctrl-C");
+  command.add_option("--port", options->port, "With --serve: the port; 0: a free one")
+      ->check(between(0, 65535))
+      ->capture_default_str()
+      ->type_name("P");
   command.add_flag("--list", options->list, "List every value: name, op, shape");
   command.add_option("--tensor", options->tensor, "Print this value")->type_name("NAME");
   command.add_flag("--grad", options->gradient, "With --tensor: print its gradient");

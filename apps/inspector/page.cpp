@@ -144,6 +144,16 @@ Json formulas(const Page& page) {
   return catalog;
 }
 
+// What the page's script reads first; the blocks that it names go into the container.
+Json page_index(const Page& page, Container& container) {
+  check(!page.passes.empty(), "page: no pass to show");
+  Json index{{"format", "tessera page 1"}, {"kind", page.kind},         {"title", page.title},
+             {"left_out", page.left_out},  {"terms", page.terms},       {"lesson", page.lesson},
+             {"served", page.served},      {"catalog", formulas(page)}, {"passes", Json::array()}};
+  for (const PagePass& pass : page.passes) index["passes"].push_back(pass_json(pass, container));
+  return index;
+}
+
 // Replaces a comment of page.html, which must be there once.
 void fill_in(std::string& html, const std::string& comment, const std::string& text) {
   const size_t at = html.find(comment);
@@ -179,12 +189,8 @@ PagePass page_pass(const PassInputs& inputs, const InspectedPass& pass) {
 }
 
 std::string page_html(const Page& page) {
-  check(!page.passes.empty(), "page: no pass to show");
   Container container;
-  Json index{{"format", "tessera page 1"}, {"kind", page.kind},         {"title", page.title},
-             {"left_out", page.left_out},  {"terms", page.terms},       {"lesson", page.lesson},
-             {"served", page.served},      {"catalog", formulas(page)}, {"passes", Json::array()}};
-  for (const PagePass& pass : page.passes) index["passes"].push_back(pass_json(pass, container));
+  const Json index = page_index(page, container);
   std::string html = in_ascii(page_file("page.html"), escape_in_markup);
   fill_in(html, "<!--title-->", markup_of(page.title));
   fill_in(
@@ -197,6 +203,12 @@ std::string page_html(const Page& page) {
   fill_in(html, "<!--data-->",
           "<script type=\"text/plain\" id=\"pass-data\">" + container.text() + "</script>");
   return html;
+}
+
+std::string page_data(const Page& page) {
+  Container container;
+  const std::string index = script_json(page_index(page, container));
+  return index + "\n" + container.text();
 }
 
 void write_page(const Page& page, const std::filesystem::path& path) {

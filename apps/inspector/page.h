@@ -44,7 +44,11 @@ PagePass page_pass(const PassInputs& inputs, const InspectedPass& pass);
 // cannot end its script.
 std::string page_html(const Page& page);
 
-// The same as a file, by write_file_atomically().
+// The passes without the rest: the index in one line, then the numbers, both as in the HTML. A page that is
+// open reads them by tessera.store.read().
+std::string page_data(const Page& page);
+
+// The same HTML as a file, by write_file_atomically().
 void write_page(const Page& page, const std::filesystem::path& path);
 
 }  // namespace tessera

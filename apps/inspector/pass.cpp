@@ -78,7 +78,7 @@ PassInputs inputs_of_picture(Model model, const Image& picture, const Normalisat
   const int64_t classes = model.num_classes();
   check(target >= 0 && target < classes, "inspect: class ", target, "; the model has 0 to ", classes - 1);
   const DType dtype = model.parameters.begin()->value.dtype();
-  PassInputs pass{.model = std::move(model), .picture = picture};
+  PassInputs pass{.model = std::move(model), .picture = picture, .normalisation = normalisation};
   pass.inputs["input"] = normalised(picture, normalisation, dtype);
   pass.inputs["target"] = Tensor::from(std::vector<int64_t>{target}, {1});
   return pass;

@@ -21,6 +21,7 @@ struct PassInputs {
   bool training = false;                      // batch norms take the statistics of the inputs
   std::vector<std::string> class_names = {};  // may be empty
   std::optional<Image> picture = {};          // what "input" shows, before normalisation
+  Normalisation normalisation = {};           // of the picture
 };
 
 struct InspectedPass {

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <set>
 
-#include "engine/autograd/observe.h"
+#include "apps/inspector/lessons/lesson_page.h"
+#include "apps/inspector/lessons/lesson_proof.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/loss.h"
 #include "engine/optim/adamw.h"
@@ -40,39 +41,13 @@ void check_near(const Values& got, const Values& wanted, double tolerance = 1e-9
   }
 }
 
-// The lesson's loss with `h` added to one cell of one value. Of a computed value, the op's output is changed
-// as soon as it exists, so that whatever reads it reads the changed one.
-double moved_loss(const Lesson& lesson, const PassRecord& record, size_t place, int64_t cell, double h) {
-  Numbers numbers(DType::f64);
-  lesson.run(numbers);  // makes the numbers
-  for (const auto& [name, tensor] : numbers.all())
-    if (name == record.values()[place].name) tensor.data<double>()[cell] += h;
-  const auto& steps = record.steps();
-  const auto made = std::find_if(steps.begin(), steps.end(),
-                                 [&](const PassRecord::Step& step) { return step.output == place; });
-  const Observer observer([&](const ForwardEvent& event) {
-    const Tape* tape = Tape::recording();
-    if (!tape || !tape->keeps_all() || made == steps.end() || event.op.name != made->op->name) return;
-    if (static_cast<std::ptrdiff_t>(tape->steps().size()) == made - steps.begin())
-      event.output.data<double>()[cell] += h;
-  });
-  return lesson.run(numbers).value(lesson.loss).value.item();
-}
-
-// The central difference of fourth order.
-double slope_at(const Lesson& lesson, const PassRecord& record, size_t place, int64_t cell) {
-  const double x = record.values()[place].value.values()[static_cast<size_t>(cell)];
-  const double h = 1e-3 * (std::isfinite(x) ? std::max(1.0, std::abs(x)) : 1.0);
-  const auto loss = [&](double by) { return moved_loss(lesson, record, place, cell, by); };
-  return (8 * (loss(h) - loss(-h)) - (loss(2 * h) - loss(-2 * h))) / (12 * h);
-}
-
 }  // namespace
 
 TEST_CASE("lessons: every gradient of every lesson is the slope of its loss") {
   for (const Lesson* lesson : all_lessons()) {
     CAPTURE(lesson->name);
-    const PassRecord record = pass_of(lesson->name);
+    Numbers numbers(DType::f64);
+    const PassRecord record = lesson->run(numbers);
     double largest = 0;
     for (const PassRecord::Value& value : record.values())
       if (value.gradient.defined())
@@ -86,7 +61,7 @@ TEST_CASE("lessons: every gradient of every lesson is the slope of its loss") {
       for (int64_t cell = 0; cell < value.value.elements(); ++cell, ++proved) {
         const double analytic =
             value.gradient.defined() ? value.gradient.values()[static_cast<size_t>(cell)] : 0;
-        const double difference = slope_at(*lesson, record, i, cell);
+        const double difference = slope_of_lesson(*lesson, record, numbers, i, cell);
         REQUIRE(std::abs(analytic - difference) <= 1e-7 * std::max(1.0, std::abs(analytic)));
       }
     }
@@ -290,4 +265,28 @@ TEST_CASE("lesson block: the loss of token 0 reaches the others by keys and valu
 
 TEST_CASE("lessons: an unknown name suggests the nearest") {
   CHECK(error_of([] { find_lesson("chainrule"); }).find("did you mean 'chain-rule'?") != std::string::npos);
+}
+
+TEST_CASE("lessons: the page holds every cell's proof, and all of them hold") {
+  for (const Lesson* lesson : all_lessons()) {
+    CAPTURE(lesson->name);
+    const LessonRun run = run_lesson(*lesson, Numbers(DType::f32));
+    const Page page = lesson_page(run);
+    REQUIRE(page.passes.size() == (*lesson->term.name == '\0' ? 1 : 2));
+    for (const PagePass& pass : page.passes) {
+      int64_t proofs = 0;
+      for (const auto& [place, cells] : pass.proofs.items()) {
+        const PassRecord::Value& value = pass.record->values()[std::stoul(place)];
+        CAPTURE(value.name);
+        CHECK(cells.size() == static_cast<size_t>(value.value.elements()));
+        for (const auto& proof : cells) {
+          CHECK(proof["ok"] == true);
+          const double stored = value.gradient.values()[proof["cell"].get<size_t>()];
+          CHECK(std::abs(stored - proof["analytic"].get<double>()) < 1e-5);
+          ++proofs;
+        }
+      }
+      CHECK(proofs >= 6);
+    }
+  }
 }

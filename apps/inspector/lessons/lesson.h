@@ -27,13 +27,18 @@ class Numbers {
 
   // Whether the program has this term.
   bool has(std::string_view term) const { return off_ != term; }
+  const std::string& off() const { return off_; }
+  DType dtype() const { return dtype_; }
+
+  // The same numbers, apart from these, in this type, for a program that leaves out `off`.
+  Numbers copy(DType dtype, const std::string& off = {}) const;
 
   // These numbers and the program's results, as a PassRecord wants them.
   NamedTensors with(const NamedTensors& results) const;
   const NamedTensors& all() const { return all_; }
 
  private:
-  Tensor find_or_make(const std::string& name, const Shape& shape, std::initializer_list<double> values);
+  Tensor& find_or_make(const std::string& name, const Shape& shape, std::initializer_list<double> values);
 
   DType dtype_;
   std::string off_;

@@ -2,16 +2,12 @@
 
 #include <string>
 
+#include "apps/inspector/lessons/lesson_proof.h"
 #include "apps/inspector/lessons/lessons.h"
 
 namespace tessera {
 
 namespace {
-
-PassRecord record_of(const Lesson& lesson, DType dtype, const std::string& off) {
-  Numbers numbers(dtype, off);
-  return lesson.run(numbers);
-}
 
 bool has_term(const Lesson& lesson) { return *lesson.term.name != '\0'; }
 
@@ -32,9 +28,10 @@ Json words_of(const Lesson& lesson) {
 
 }  // namespace
 
-LessonRun run_lesson(const Lesson& lesson, DType dtype) {
-  LessonRun run{&lesson, record_of(lesson, dtype, ""), std::nullopt};
-  if (has_term(lesson)) run.without = record_of(lesson, dtype, lesson.term.name);
+LessonRun run_lesson(const Lesson& lesson, Numbers numbers) {
+  const PassRecord pass = lesson.run(numbers);
+  LessonRun run{&lesson, numbers, numbers.copy(numbers.dtype(), lesson.term.name), pass, std::nullopt};
+  if (has_term(lesson)) run.without = lesson.run(run.fewer);
   return run;
 }
 
@@ -42,12 +39,16 @@ Page lesson_page(const LessonRun& run) {
   const Lesson& lesson = *run.lesson;
   Page page{.kind = "lesson", .title = lesson.title, .lesson = words_of(lesson)};
   const std::string source = std::string("lesson ") + lesson.name;
-  page.passes.push_back({.record = &run.pass, .title = lesson.title, .source = source});
+  page.passes.push_back({.record = &run.pass,
+                         .title = lesson.title,
+                         .source = source,
+                         .proofs = proofs_of_lesson(lesson, run.numbers)});
   if (!run.without) return page;
   page.passes.push_back({.record = &*run.without,
                          .role = "term",
                          .title = std::string(lesson.title) + ", without",
-                         .source = source});
+                         .source = source,
+                         .proofs = proofs_of_lesson(lesson, run.fewer)});
   page.terms.push_back({{"name", lesson.term.name}, {"title", lesson.term.title}, {"pass", 1}});
   return page;
 }
