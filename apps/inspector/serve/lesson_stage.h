@@ -8,7 +8,7 @@ namespace tessera {
 // A lesson on stage. Its step is plain gradient descent on every leaf with a gradient: x <- x - rate dx.
 class LessonStage : public Stage {
  public:
-  static constexpr double rate = 0.1;
+  static constexpr double rate = 0.01;
 
   LessonStage(const Lesson& lesson, DType dtype) : run_(run_lesson(lesson, Numbers(dtype))) {}
 

@@ -10,7 +10,8 @@ namespace tessera {
 
 // What is known of a request before its body. An empty string stands for a header that did not come.
 struct RequestHead {
-  std::string method, path, host, origin, site, content_type, content_length;
+  std::string method = {}, path = {}, host = {}, origin = {}, site = {}, content_type = {},
+              content_length = {};
   bool encoded = false;  // by Transfer-Encoding or Content-Encoding
   bool range = false;
 };

@@ -30,7 +30,7 @@ using httplib::Response;
 
 constexpr const char* loopback = "127.0.0.1";
 constexpr size_t workers = 4, waiting = 8;  // connections at once; more wait unaccepted
-constexpr int patience = 5;                 // seconds until a silent connection is closed
+constexpr int patience = 5, silence = 1;    // seconds: for the next bytes of a request, and for its first
 
 // Threads that take connections from a short queue. Where it is full, enqueue() waits, and with it the thread
 // that accepts.
@@ -177,6 +177,7 @@ void set_limits(httplib::Server& server) {
     return new BoundedQueue;
   };                                   // NOLINT(cppcoreguidelines-owning-memory): its own
   server.set_keep_alive_max_count(1);  // a body that was refused unread must not pass for the next request
+  server.set_keep_alive_timeout(silence);
   server.set_read_timeout(patience);
   server.set_write_timeout(patience);
   server.set_payload_max_length(static_cast<size_t>(max_picture_bytes));
