@@ -40,8 +40,14 @@ std::string number_text(double value, DType dtype) {
   return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
+// JSON has no numbers that are not finite: those are strings.
+Json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
 struct AttributeJson {
-  Json operator()(double value) const { return value; }
+  Json operator()(double value) const { return number_json(value); }
   Json operator()(const std::vector<int64_t>& values) const { return values; }
   Json operator()(const std::string& text) const { return text; }
   Json operator()(const Tensor& x) const { return tensor_json(x); }
@@ -141,12 +147,7 @@ std::string tensor_csv(const Tensor& x) {
 
 Json tensor_json(const Tensor& x) {
   Json numbers = Json::array();
-  for (const double value : x.values()) {
-    if (std::isfinite(value))
-      numbers.push_back(value);
-    else
-      numbers.push_back(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-  }
+  for (const double value : x.values()) numbers.push_back(number_json(value));
   return {{"shape", shape_json(x.shape())}, {"dtype", name(x.dtype())}, {"values", numbers}};
 }
 

@@ -51,7 +51,14 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
           LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
-  return record("batch_norm", y, {x, weight, bias}, backward, 2 * x.elements());
+  const Tensor made = record("batch_norm", y, {x, weight, bias}, backward, 2 * x.elements());
+  describe_step(made, [&] {
+    return Attributes{{"eps", options.eps},
+                      {"training", options.training ? 1.0 : 0.0},
+                      {"mean", mean},
+                      {"variance", variance}};
+  });
+  return made;
 }
 
 }  // namespace tessera

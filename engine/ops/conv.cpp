@@ -43,6 +43,12 @@ void check_weights(const char* op, const Tensor& x, const Tensor& weight, const 
           " takes a bias ", x.dtype(), " [", weight.dim(0), "], not ", bias.dtype(), " ", bias.shape());
 }
 
+Attributes attributes_of(const ConvSize& size) {
+  return {{"kernel", std::vector<int64_t>{size.kernel_h, size.kernel_w}},
+          {"stride", static_cast<double>(size.stride)},
+          {"padding", static_cast<double>(size.padding)}};
+}
+
 // The part that both convolutions share; Kernels and the name tell them apart.
 template <template <class> class Kernels>
 Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -61,7 +67,9 @@ Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& 
           LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
-  return record(op, y, {x, weight, bias}, backward, macs);
+  const Tensor made = record(op, y, {x, weight, bias}, backward, macs);
+  describe_step(made, [&] { return attributes_of(size); });
+  return made;
 }
 
 }  // namespace
@@ -102,7 +110,9 @@ Tensor unfold(const Tensor& x, int64_t kernel, const ConvOptions& options) {
       UnfoldKernels<Dev>::template backward<T>(size, g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("unfold", y, {x}, backward);
+  const Tensor made = record("unfold", y, {x}, backward);
+  describe_step(made, [&] { return attributes_of(size); });
+  return made;
 }
 
 }  // namespace tessera

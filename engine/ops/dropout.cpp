@@ -32,7 +32,13 @@ Tensor dropout(const Tensor& x, double p, uint64_t key) {
       DropoutKernels<Dev>::template dropout<T>(n, p, key, g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("dropout", y, {x}, backward);
+  const Tensor made = record("dropout", y, {x}, backward);
+  describe_step(made, [&] {
+    const NoRecording off;
+    return Attributes{{"p", p},
+                      {"factor", dropout(Tensor::full(x.shape(), 1, x.dtype(), x.device()), p, key)}};
+  });
+  return made;
 }
 
 Tensor channel_dropout(const Tensor& x, double p, uint64_t key) {
@@ -64,7 +70,15 @@ Tensor drop_path(const Tensor& x, const Tensor& branch, double p, uint64_t key) 
                                                    g.dy().data<T>(), df.target<T>());
       });
   };
-  return record("drop_path", y, {x, branch}, backward);
+  const Tensor made = record("drop_path", y, {x, branch}, backward);
+  describe_step(made, [&] {
+    const NoRecording off;
+    const Tensor none = Tensor::zeros({size.rows, 1}, x.dtype(), x.device());
+    return Attributes{
+        {"p", p},
+        {"factor", drop_path(none, Tensor::full({size.rows, 1}, 1, x.dtype(), x.device()), p, key)}};
+  });
+  return made;
 }
 
 }  // namespace tessera

@@ -79,7 +79,9 @@ Tensor unary(OpName op, Unary f, const Tensor& x, double c = 0) {
           f, c, dy.elements(), saved.defined() ? saved.data<T>() : nullptr, dy.data<T>(), dx.target<T>());
     });
   };
-  return record(op, y, {x}, backward);
+  const Tensor made = record(op, y, {x}, backward);
+  if (reads_none) describe_step(made, [&] { return Attributes{{"c", c}}; });
+  return made;
 }
 
 }  // namespace

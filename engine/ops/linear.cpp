@@ -49,7 +49,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
           LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
-  return record("linear", y, {x, weight, bias}, backward, size.rows * in * out);
+  const Tensor made = record("linear", y, {x, weight, bias}, backward, size.rows * in * out);
+  describe_step(made, [&] { return Attributes{{"f", std::string(name(f))}}; });
+  return made;
 }
 
 }  // namespace tessera

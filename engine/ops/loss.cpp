@@ -25,6 +25,36 @@ struct LossTargets {
             options.rows == 0 && kept.defined() ? kept.data<int64_t>() : nullptr};
   }
 
+  double divisor_now(const LossOptions& options, int64_t rows) const {
+    const LossDivisor divided = divisor(options, rows);
+    return divided.kept ? std::max<double>(1, static_cast<double>(kept.integers().front())) : divided.rows;
+  }
+
+  // The share of each class in each row's target, smoothed; 0 in a row that is ignored. [rows, classes]
+  Tensor shares(int64_t rows, int64_t classes, const LossOptions& options) const {
+    std::vector<double> all(static_cast<size_t>(rows * classes));
+    if (soft.defined()) all = soft.values();
+    const auto add = [&](const Tensor& labels, double share) {
+      if (!labels.defined()) return;
+      const std::vector<int64_t> of = labels.integers();
+      for (int64_t i = 0; i < rows; ++i)
+        if (const int64_t label = of[static_cast<size_t>(i)]; !options.ignore || label != *options.ignore)
+          all[static_cast<size_t>(i * classes + label)] += share;
+    };
+    add(a, lam);
+    add(b, 1 - lam);
+    for (int64_t i = 0; i < rows && !soft.defined(); ++i) {
+      double total = 0;
+      for (int64_t k = 0; k < classes; ++k) total += all[static_cast<size_t>(i * classes + k)];
+      if (total == 0) continue;
+      for (int64_t k = 0; k < classes; ++k) {
+        double& share = all[static_cast<size_t>(i * classes + k)];
+        share = (1 - options.smoothing) * share + options.smoothing / static_cast<double>(classes);
+      }
+    }
+    return Tensor::from(all, {rows, classes}, DType::f64);
+  }
+
   template <class T> Targets<T> pointers(const LossOptions& options) const {
     const auto labels = [](const Tensor& x) { return x.defined() ? x.data<int64_t>() : nullptr; };
     Targets<T> targets{labels(a), labels(b), lam, options.smoothing,
@@ -73,7 +103,12 @@ Tensor loss(const Tensor& x, const LossTargets& targets, const LossOptions& opti
           max.data<Wide<T>>(), log_sum.data<Wide<T>>(), g.dy().data<Wide<T>>(), dx.target<T>());
     });
   };
-  return record("cross_entropy", y, {x}, backward);
+  const Tensor made = record("cross_entropy", y, {x}, backward);
+  describe_step(made, [&] {
+    return Attributes{{"targets", targets.shares(rows, classes, options)},
+                      {"divisor", targets.divisor_now(options, rows)}};
+  });
+  return made;
 }
 
 // Fails for logits without a row or class, and for `ignore` with targets that are not plain labels.

@@ -75,7 +75,11 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
       multiply({count, k, n, m, !transpose_a, false, a_size, y_size, b_size}, a_read, g.dy(), db.tensor(),
                db.add());
   };
-  return record("matmul", y, {a, b}, backward, count * m * n * k);
+  const Tensor made = record("matmul", y, {a, b}, backward, count * m * n * k);
+  describe_step(made, [&] {
+    return Attributes{{"transpose_a", transpose_a ? 1.0 : 0.0}, {"transpose_b", transpose_b ? 1.0 : 0.0}};
+  });
+  return made;
 }
 
 }  // namespace tessera

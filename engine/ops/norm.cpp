@@ -32,7 +32,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
           rstd.data<Wide<T>>(), LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
-  return record("layer_norm", y, {x, weight, bias}, backward, x.elements());
+  const Tensor made = record("layer_norm", y, {x, weight, bias}, backward, x.elements());
+  describe_step(made, [&] { return Attributes{{"eps", eps}}; });
+  return made;
 }
 
 }  // namespace tessera

@@ -44,6 +44,16 @@ Shifts shifts_of(Directions directions, int64_t shift) {
   return shifts;
 }
 
+// dy, dx of each copy, one after another; the image itself is the first, 0, 0.
+std::vector<int64_t> offsets_of(const Shifts& shifts) {
+  std::vector<int64_t> offsets;
+  for (int i = 0; i < shifts.count; ++i) {
+    offsets.push_back(shifts.offset[static_cast<size_t>(i)].dy);
+    offsets.push_back(shifts.offset[static_cast<size_t>(i)].dx);
+  }
+  return offsets;
+}
+
 }  // namespace
 
 Tensor patches(const Tensor& image, int64_t size) {
@@ -60,7 +70,9 @@ Tensor patches(const Tensor& image, int64_t size) {
     const InputGradient dx(g, 0);
     copy(make_walk(loops, row_major(loops), in_image), g.dy(), dx.tensor(), dx.add());
   };
-  return record("patches", y, {image}, backward);
+  const Tensor made = record("patches", y, {image}, backward);
+  describe_step(made, [&] { return Attributes{{"size", static_cast<double>(size)}}; });
+  return made;
 }
 
 Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift) {
@@ -79,7 +91,9 @@ Tensor shifted_copies(const Tensor& image, Directions directions, int64_t shift)
       ShiftKernels<Dev>::template backward<T>(size, shifts, g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("shifted_copies", y, {image}, backward);
+  const Tensor made = record("shifted_copies", y, {image}, backward);
+  describe_step(made, [&] { return Attributes{{"offsets", offsets_of(shifts)}}; });
+  return made;
 }
 
 Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions, int64_t shift) {
@@ -100,7 +114,11 @@ Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions,
       ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("shifted_patches", y, {image}, backward);
+  const Tensor made = record("shifted_patches", y, {image}, backward);
+  describe_step(made, [&] {
+    return Attributes{{"size", static_cast<double>(size)}, {"offsets", offsets_of(shifts)}};
+  });
+  return made;
 }
 
 }  // namespace tessera

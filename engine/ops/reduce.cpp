@@ -77,7 +77,13 @@ Tensor reduce(OpName op, const Tensor& x, const std::vector<int>& axes, bool kee
       CopyKernels<Dev>::template copy<T>(walk, factor, dy.data<T>(), dx.target<T>());
     });
   };
-  return record(op, y, {x}, backward);
+  const Tensor made = record(op, y, {x}, backward);
+  describe_step(made, [&] {
+    std::vector<int64_t> named;
+    for (const int axis : axes) named.push_back(from.axis(axis));
+    return Attributes{{"axes", named}};
+  });
+  return made;
 }
 
 std::vector<int> all_axes(const Tensor& x) {
@@ -123,7 +129,9 @@ Tensor max(const Tensor& x, int axis, bool keep) {
       MaxKernels<Dev>::template backward<T>(size, g.dy().data<T>(), at.data<int64_t>(), dx.target<T>());
     });
   };
-  return record("max", y, {x}, backward);
+  const Tensor made = record("max", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"axis", static_cast<double>(along)}}; });
+  return made;
 }
 
 }  // namespace tessera

@@ -35,6 +35,18 @@ struct TapTensors {
     weight = Tensor::from(weights, {count}, DType::f64).to(device);
   }
 
+  // The weight of each input entry in each output entry. [outputs, inputs]
+  Tensor matrix() const {
+    std::vector<double> entries(static_cast<size_t>(outputs * inputs));
+    const std::vector<int64_t> starts = first.integers(), places = from.integers();
+    const std::vector<double> weights = weight.values();
+    for (int64_t i = 0; i < outputs; ++i)
+      for (auto k = static_cast<size_t>(starts[static_cast<size_t>(i)]);
+           k < static_cast<size_t>(starts[static_cast<size_t>(i) + 1]); ++k)
+        entries[static_cast<size_t>(i * inputs + places[k])] += weights[k];
+    return Tensor::from(entries, {outputs, inputs}, DType::f64);
+  }
+
   FlatTaps flat() const {
     return {inputs, outputs, first.data<int64_t>(), from.data<int64_t>(), weight.data<double>()};
   }
@@ -115,7 +127,9 @@ Tensor resample(const Tensor& x, const Taps& vertical, const Taps& horizontal) {
                                                  g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("resample", y, {x}, backward);
+  const Tensor made = record("resample", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"rows", rows.matrix()}, {"columns", columns.matrix()}}; });
+  return made;
 }
 
 }  // namespace tessera

@@ -42,7 +42,9 @@ Tensor rotary(const Tensor& x, const Tensor& turns) {
                                            dx.target<T>());
     });
   };
-  return record("rotary", y, {x}, backward);
+  const Tensor made = record("rotary", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"turns", turns.detach()}}; });
+  return made;
 }
 
 Tensor raster_angles(int64_t tokens, int64_t head_dim) {

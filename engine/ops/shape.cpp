@@ -70,7 +70,13 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
     const InputGradient dx(g, 0);
     copy(make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
   };
-  return record("permute", y, {x}, backward);
+  const Tensor made = record("permute", y, {x}, backward);
+  describe_step(made, [&] {
+    std::vector<int64_t> axes;
+    for (const int axis : order) axes.push_back(from.axis(axis));
+    return Attributes{{"order", axes}};
+  });
+  return made;
 }
 
 Tensor transpose(const Tensor& x) {
@@ -103,7 +109,9 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
       from += parts[i][axis] * step;
     }
   };
-  return record("concat", y, inputs, backward);
+  const Tensor made = record("concat", y, inputs, backward);
+  describe_step(made, [&] { return Attributes{{"axis", static_cast<double>(shape.axis(axis))}}; });
+  return made;
 }
 
 Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
@@ -122,7 +130,13 @@ Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
       });
     copy(make_walk(shape, row_major(shape), strides), g.dy(), 0, dx.tensor(), start, dx.add());
   };
-  return record("slice", y, {x}, backward);
+  const Tensor made = record("slice", y, {x}, backward);
+  describe_step(made, [&] {
+    return Attributes{{"axis", static_cast<double>(shape.axis(axis))},
+                      {"first", static_cast<double>(first)},
+                      {"count", static_cast<double>(count)}};
+  });
+  return made;
 }
 
 Tensor gather(const Tensor& x, const Tensor& index) {
@@ -146,7 +160,9 @@ Tensor gather(const Tensor& x, const Tensor& index) {
       GatherKernels<Dev>::template backward<T>(size, index.data<int64_t>(), g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("gather", y, {x}, backward);
+  const Tensor made = record("gather", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"index", index.detach()}}; });
+  return made;
 }
 
 }  // namespace tessera

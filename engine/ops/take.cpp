@@ -30,7 +30,9 @@ Tensor take(const Tensor& x, int axis, const Tensor& index) {
       TakeKernels<Dev>::template backward<T>(size, order.data<int64_t>(), g.dy().data<T>(), dx.target<T>());
     });
   };
-  return record("take", y, {x}, backward);
+  const Tensor made = record("take", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"axis", static_cast<double>(at)}, {"index", index}}; });
+  return made;
 }
 
 Tensor flip(const Tensor& x, int axis) {

@@ -1,33 +1,14 @@
-#include <cstdlib>
-
-#include "apps/inspector/container.h"
 #include "apps/inspector/page.h"
+#include "apps/inspector/container.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "tests/commands/program.h"
+#include "tests/inspector/node.h"
 
 using namespace tessera;
 
 namespace {
-
-// Whether node is there; says that the test is skipped where it is not.
-bool has_node() {
-  static const bool found = std::system("node --version >/dev/null 2>&1") == 0;
-  if (!found) MESSAGE("skipped: node is not installed");
-  return found;
-}
-
-const std::string scripts = TESSERA_SOURCE "/tests/inspector/";
-
-// Runs a script of this folder; its output and errors.
-Said run_script(const std::string& name, const std::string& arguments) {
-  const TemporaryFolder folder;
-  const std::string out = folder / "out", err = folder / "err";
-  const int status =
-      std::system(("node " + scripts + name + " " + arguments + " >" + out + " 2>" + err).c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
-}
 
 // The page of this inspection, read back by its own script, has the exported numbers to the last bit.
 void check_page(const std::string& what) {

@@ -61,7 +61,9 @@ Tensor content_decay(const Tensor& gates, Grid grid, int64_t prefix, double alph
                                                       g.dy().data<T>(), dgates.target<T>());
     });
   };
-  return record("content_decay", y, {gates}, backward);
+  const Tensor made = record("content_decay", y, {gates}, backward);
+  describe_step(made, [&] { return Attributes{{"alpha", alpha}, {"distance", distance}}; });
+  return made;
 }
 
 }  // namespace tessera

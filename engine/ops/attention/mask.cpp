@@ -21,7 +21,9 @@ Tensor mask_diagonal(const Tensor& x, double value) {
       MaskKernels<Dev>::template diagonal<T>(matrices, tokens, g.dy().data<T>(), 0, dx.target<T>());
     });
   };
-  return record("mask_diagonal", y, {x}, backward);
+  const Tensor made = record("mask_diagonal", y, {x}, backward);
+  describe_step(made, [&] { return Attributes{{"value", value}}; });
+  return made;
 }
 
 }  // namespace tessera
