@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/shape.h"
@@ -35,8 +36,9 @@ Init xavier_half() {
   };
 }
 
-// Mixes heads [B, H, N, M] by a matrix [H, H].
-Tensor mix_heads(const Tensor& mixing, const Tensor& heads) {
+// Mixes heads [B, H, N, M] by a matrix [H, H], as the module `path`.
+Tensor mix_heads(const Tensor& mixing, const Tensor& heads, const std::string& path) {
+  const ModuleScope here(path);
   const Tensor flat = heads.reshape({heads.dim(0), heads.dim(1), -1});
   return matmul(mixing, flat).reshape(heads.shape());
 }
@@ -54,17 +56,33 @@ CaiT::MaskFill read_fill(const Json& config, Json& attention) {
 
 CaiT::Talk::Talk(const Scope& scope, int64_t heads)
     : proj_l((scope / "proj_l").parameter("weight", {heads, heads}, normal(1))),
-      proj_w((scope / "proj_w").parameter("weight", {heads, heads}, normal(1))) {}
+      proj_w((scope / "proj_w").parameter("weight", {heads, heads}, normal(1))),
+      path(scope.path()),
+      path_l((scope / "proj_l").path()),
+      path_w((scope / "proj_w").path()) {}
 
 Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
                               MaskFill diagonal) const {
   const int64_t heads = proj_l.dim(0);
-  Tensor s = matmul(split_heads(q, heads), split_heads(k, heads), false, true);  // [B, H, N, M]
+  const Tensor split_q = split_heads(q, heads), split_k = split_heads(k, heads),
+               split_v = split_heads(v, heads);
+  name_value(split_q, "q");
+  name_value(split_k, "k");
+  name_value(split_v, "v");
+  Tensor s = matmul(split_q, split_k, false, true);  // [B, H, N, M]
   s = apply_terms(s, heads, terms);
   if (diagonal == MaskFill::zero) s = mask_diagonal(s, 0);
-  s = mix_heads(proj_l, s);
+  name_value(s, "unmixed_scores");
+  s = mix_heads(proj_l, s, path_l);
   if (diagonal == MaskFill::infinity) s = mask_diagonal(s);
-  return merge_heads(matmul(mix_heads(proj_w, softmax(s)), split_heads(v, heads)));
+  const Tape* tape = Tape::recording();
+  // What the softmax reads is the module's own value, in the shape of heads, even where it is proj_l's
+  // output.
+  if (diagonal != MaskFill::infinity && tape && tape->keeps_all()) s = scale(s, 1);
+  name_value(s, "scores");
+  const Tensor p = softmax(s);
+  name_value(p, "probabilities");
+  return merge_heads(matmul(mix_heads(proj_w, p, path_w), split_v));
 }
 
 CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& o) {
@@ -136,23 +154,35 @@ Tensor CaiT::after_attention(const Layer& layer, const Tensor& x, const Tensor& 
 Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const {
   const ModuleScope here(layer.path);
   const TokenLayoutScope map({.grid = layer.attn.grid});
-  const Tensor normed = layer.norm1(x), qkv = layer.attn.qkv(normed);
+  const Tensor normed = layer.norm1(x);
+  return after_attention(layer, x, patch_attention(layer, normed, omega), pass);
+}
+
+Tensor CaiT::patch_attention(const Layer& layer, const Tensor& normed, const Tensor& omega) const {
+  const ModuleScope here(layer.attn.path);
+  const Tensor qkv = layer.attn.qkv(normed);
   const int64_t inner = qkv.dim(2) / 3;
   ScoreTerms terms = layer.attn.terms(normed, omega);
   terms.mask_diagonal = false;  // Talk masks, before or after the mixing as `fill` says
   const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
-  return after_attention(layer, x, layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill)), pass);
+  return layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill));
 }
 
 Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
   const ModuleScope here(layer.path);
   const TokenLayoutScope map({.grid = blocks.front().attn.grid});
+  const Tensor normed = layer.norm1(cls);
+  return after_attention(layer, cls, class_attention(layer, normed, x), pass);
+}
+
+Tensor CaiT::class_attention(const Layer& layer, const Tensor& normed, const Tensor& x) const {
+  const ModuleScope here(layer.talk.path);
   const ClassAttention& attn = *layer.class_attn;
   ScoreTerms terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(attention.head_dim));
   terms.learned_scale = attn.scale;
-  const Tensor talked = layer.talk(attn.q(layer.norm1(cls)), attn.k(x), attn.v(x), terms, MaskFill::none);
-  return after_attention(layer, cls, attn.proj(talked), pass);
+  const Tensor q = attn.q(normed), k = attn.k(x), v = attn.v(x);
+  return attn.proj(layer.talk(q, k, v, terms, MaskFill::none));
 }
 
 Tensor CaiT::operator()(const Tensor& image, Pass& pass) const {

@@ -42,6 +42,7 @@ struct CaiT {
                       MaskFill diagonal) const;
 
     Tensor proj_l, proj_w;  ///< [H, H]
+    std::string path, path_l, path_w;
   };
 
   struct ClassAttention {
@@ -79,6 +80,9 @@ struct CaiT {
   Tensor after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const;
   Tensor patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const;
   Tensor class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const;
+  /// Attention of a layer, of its normalised input.
+  Tensor patch_attention(const Layer& layer, const Tensor& normed, const Tensor& omega) const;
+  Tensor class_attention(const Layer& layer, const Tensor& normed, const Tensor& x) const;
 };
 
 Architecture cait_architecture();

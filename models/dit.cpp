@@ -76,9 +76,11 @@ Linear zero_linear(const Scope& scope, int64_t in, int64_t out) {
 DiT::TimeEmbedding::TimeEmbedding(const Scope& scope, int64_t steps, int64_t time_dim, int64_t dim)
     : fc1(scope / "fc1", time_dim, dim, {.weight_init = normal(start_deviation)}),
       fc2(scope / "fc2", dim, dim, {.weight_init = normal(start_deviation)}),
-      waves(time_waves(steps, time_dim, scope)) {}
+      waves(time_waves(steps, time_dim, scope)),
+      path(scope.path()) {}
 
 Tensor DiT::TimeEmbedding::operator()(const Tensor& times) const {
+  const ModuleScope here(path);
   return fc2(fc1(gather(waves, times.to(waves.device())), Activation::silu));
 }
 
@@ -141,6 +143,7 @@ DiT::DiT(const Json& config, const Scope& outer) {
   y_embed =
       (scope / "y_embed")
           .parameter("weight", {num_classes + (label_dropout > 0 ? 1 : 0), dim}, normal(start_deviation));
+  y_embed_path = (scope / "y_embed").path();
   if (attention.prior.sharing == Sharing::model)
     prior.emplace(scope / "prior", 1, attention.prior.hidden, grid, 0);
   const auto hidden = static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
@@ -149,11 +152,17 @@ DiT::DiT(const Json& config, const Scope& outer) {
   final = FinalLayer(scope / "final", dim, patch * patch * out);
 }
 
+Tensor DiT::embedded(const Tensor& labels) const {
+  const ModuleScope here(y_embed_path);
+  return gather(y_embed, labels.to(y_embed.device()));
+}
+
 Tensor DiT::operator()(const Tensor& x, const Tensor& times, const Tensor& labels) const {
   check(x.rank() == 4 && times.shape() == Shape{x.dim(0)} && labels.shape() == times.shape(), "dit: times ",
         times.shape(), " and labels ", labels.shape(), " for images ", x.shape(), "; one an image is wanted");
-  Tensor h = add(patch_embed(x), positions);                                                 // [B, N, D]
-  const Tensor c = silu(add(t_embed(times), gather(y_embed, labels.to(y_embed.device()))));  // [B, D]
+  Tensor h = add(patch_embed(x), positions);  // [B, N, D]
+  const Tensor of_time = t_embed(times);
+  const Tensor c = silu(add(of_time, embedded(labels)));  // [B, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) h = block(h, c, omega);
   const int64_t p = x.dim(2) / grid.height;

@@ -31,6 +31,8 @@ struct DiT {
   Tensor operator()(const Tensor& x, const Tensor& times, const Tensor& labels) const;
   /// The answer at time 0 for class 0, by which cost and speed are measured.
   Tensor operator()(const Tensor& images, Pass& pass) const;
+  /// The rows of y_embed: labels [B] -> [B, D]
+  Tensor embedded(const Tensor& labels) const;
 
   /// The outputs of a fixture from its input, noise, t and y: logits and loss of the input as x_t; then a
   /// training step and both samplers with the input as the clean image x_0.
@@ -55,6 +57,7 @@ struct DiT {
 
     Linear fc1, fc2;
     Tensor waves;  ///< [T, time_dim], constants, a row a time
+    std::string path;
   };
 
   struct Block {
@@ -83,6 +86,7 @@ struct DiT {
   Tensor positions;  ///< [1, N, D], constants
   TimeEmbedding t_embed;
   Tensor y_embed;  ///< [K, D], or [K + 1, D] with a row for "no label"
+  std::string y_embed_path;
   std::optional<SpatialPrior> prior;
   std::vector<Block> blocks;
   FinalLayer final;

@@ -11,7 +11,11 @@
 
 namespace tessera {
 
-PiT::ConvPool::ConvPool(const Scope& scope, int64_t dim, Grid its_grid) : grid(its_grid), path(scope.path()) {
+PiT::ConvPool::ConvPool(const Scope& scope, int64_t dim, Grid its_grid)
+    : grid(its_grid),
+      path(scope.path()),
+      conv_path((scope / "conv").path()),
+      point_path((scope / "point").path()) {
   const Scope conv = scope / "conv", point = scope / "point";
   conv_weight = conv.parameter("weight", {2 * dim, 1, 3, 3}, xavier_normal_conv());
   conv_bias = conv.parameter("bias", {2 * dim}, constant(0));
@@ -20,12 +24,21 @@ PiT::ConvPool::ConvPool(const Scope& scope, int64_t dim, Grid its_grid) : grid(i
   fc = Linear(scope / "fc", dim, 2 * dim);
 }
 
+Tensor PiT::ConvPool::pooled(const Tensor& map) const {
+  const auto halved = [&] {
+    const ModuleScope here(conv_path);
+    return depthwise_conv2d(map, conv_weight, conv_bias, {.stride = 2, .padding = 1});
+  };
+  const Tensor x = halved();
+  const ModuleScope here(point_path);
+  return conv2d(x, point_weight, point_bias).reshape({x.dim(0), -1, x.dim(3)});
+}
+
 Tensor PiT::ConvPool::operator()(const Tensor& x) const {
   const ModuleScope here(path);
   const int64_t images = x.dim(0), dim = x.dim(2), count = grid.height * grid.width;
   const Tensor map = slice(x, 1, 1, count).reshape({images, grid.height, grid.width, dim});
-  const Tensor halved = depthwise_conv2d(map, conv_weight, conv_bias, {.stride = 2, .padding = 1});
-  const Tensor tokens = conv2d(halved, point_weight, point_bias).reshape({images, -1, 2 * dim});
+  const Tensor tokens = pooled(map);
   return concat({fc(slice(x, 1, 0, 1)), tokens}, 1);
 }
 

@@ -31,7 +31,10 @@ struct PiT {
     Tensor conv_weight, conv_bias, point_weight, point_bias;
     Linear fc;
     Grid grid;
-    std::string path;
+    std::string path, conv_path, point_path;
+
+   private:
+    Tensor pooled(const Tensor& map) const;  ///< [B, h, w, D] -> [B, ceil(h/2) ceil(w/2), 2 D]
   };
 
   /// The pooling before the stage (none before the first), then its blocks.

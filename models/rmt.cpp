@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/linear.h"
@@ -72,7 +73,7 @@ void check_attention(const RMT::StageAttention& o, Grid grid, const std::string&
 
 RMT::ConvStem::ConvStem(const Scope& scope, Fields options, int64_t in_channels, int64_t dim,
                         int64_t image_size)
-    : grid{image_size, image_size} {
+    : grid{image_size, image_size}, path(scope.path()) {
   options.choice("kind", {"conv_stem"});
   const auto strides = options.get<std::vector<int64_t>>("strides", {2, 1, 2, 1}, Range::at_least(1));
   if (strides.size() != 4) options.fail_at("strides", "has ", strides.size(), " values for 4 convolutions");
@@ -95,6 +96,7 @@ RMT::ConvStem::ConvStem(const Scope& scope, Fields options, int64_t in_channels,
 }
 
 Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
+  const ModuleScope here(path);
   Tensor x = directions ? shifted_copies(image, *directions, shift) : image;
   x = permute(x, {0, 2, 3, 1});  // [B, H, W, C]
   for (size_t k = 0; k < convs.size(); ++k) x = norms[k](convs[k](k == 0 ? x : gelu(x)), pass);
@@ -109,20 +111,28 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
         turns_of(raster_angles(grid.height * grid.width, o.scores.head_dim), scope.dtype(), scope.device());
 }
 
-// q, k or v, a third of the projection's rows. Rotation and lines need the three apart, and slicing the
-// weight is cheaper than slicing its output.
-Tensor RMT::DecayAttention::projected(const Tensor& x, int64_t part) const {
+// q, k and v, each a third of the projection's rows. Rotation and lines need the three apart, and slicing the
+// weight is cheaper than slicing its output; a tape that keeps everything sees the output whole.
+std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
   const Linear& qkv = attention.qkv;
-  const ModuleScope here(qkv.path);
   const int64_t width = qkv.weight.dim(0) / 3;
-  const Tensor bias = qkv.bias.defined() ? slice(qkv.bias, 0, part * width, width) : Tensor();
-  return linear(x, slice(qkv.weight, 0, part * width, width), bias);
+  const Tape* tape = Tape::recording();
+  if (tape && tape->keeps_all()) {
+    const Tensor packed = qkv(x);
+    const auto third = [&](int64_t part) { return slice(packed, 2, part * width, width); };
+    return {third(0), third(1), third(2)};
+  }
+  const ModuleScope here(qkv.path);
+  const auto third = [&](int64_t part) {
+    const Tensor bias = qkv.bias.defined() ? slice(qkv.bias, 0, part * width, width) : Tensor();
+    return linear(x, slice(qkv.weight, 0, part * width, width), bias);
+  };
+  return {third(0), third(1), third(2)};
 }
 
 Tensor RMT::DecayAttention::operator()(const Tensor& x) const {
   const ModuleScope here(attention.path);
-  Tensor q = projected(x, 0), k = projected(x, 1);
-  const Tensor v = projected(x, 2);
+  auto [q, k, v] = projected(x);
   if (turns.defined()) {
     q = rotary(q, turns);
     k = rotary(k, turns);
@@ -152,11 +162,22 @@ RMT::ConvMlp::ConvMlp(const Scope& scope, int64_t dim, int64_t hidden, Grid its_
     : fc1(scope / "fc1", dim, hidden),
       fc2(scope / "fc2", hidden, dim),
       dwconv(depthwise(scope / "dwconv", hidden, 3)),
-      grid(its_grid) {}
+      grid(its_grid),
+      path(scope.path()) {}
 
 Tensor RMT::ConvMlp::operator()(const Tensor& x) const {
+  const ModuleScope here(path);
   const Tensor h = fc1(x, Activation::gelu);
   return fc2(add(h, on_map(dwconv, h, grid)));
+}
+
+RMT::LayerScale::LayerScale(const Scope& scope, int64_t dim, double initial)
+    : gamma(scope.parameter("gamma", {dim}, constant(initial))), path(scope.path()) {}
+
+Tensor RMT::LayerScale::operator()(const Tensor& x) const {
+  if (!gamma.defined()) return x;
+  const ModuleScope here(path);
+  return multiply(x, gamma);
 }
 
 RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attention, Grid its_grid,
@@ -170,26 +191,25 @@ RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attenti
       grid(its_grid),
       path(scope.path()) {
   if (layer_scale == 0) return;
-  ls1 = (scope / "ls1").parameter("gamma", {dim}, constant(layer_scale));
-  ls2 = (scope / "ls2").parameter("gamma", {dim}, constant(layer_scale));
+  ls1 = LayerScale(scope / "ls1", dim, layer_scale);
+  ls2 = LayerScale(scope / "ls2", dim, layer_scale);
 }
 
 Tensor RMT::Block::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
-  const auto scaled = [](const Tensor& branch, const Tensor& gamma) {
-    return gamma.defined() ? multiply(branch, gamma) : branch;
-  };
   const Tensor placed = add(x, on_map(pos, x, grid));
-  const Tensor attended = residual(placed, scaled(attn(norm1(placed)), ls1), drop_path, pass);
-  return residual(attended, scaled(mlp(norm2(attended)), ls2), drop_path, pass);
+  const Tensor attended = residual(placed, ls1(attn(norm1(placed))), drop_path, pass);
+  return residual(attended, ls2(mlp(norm2(attended))), drop_path, pass);
 }
 
 RMT::Downsample::Downsample(const Scope& scope, int64_t dim, int64_t dim_out, Grid its_grid)
     : reduction(scope / "reduction", dim, dim_out, 3, {.stride = 2, .padding = 1}),
       norm(scope / "norm", dim_out),
-      grid(its_grid) {}
+      grid(its_grid),
+      path(scope.path()) {}
 
 Tensor RMT::Downsample::operator()(const Tensor& x, const Pass& pass) const {
+  const ModuleScope here(path);
   return norm(on_map(reduction, x, grid), pass);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct RMT {
     std::optional<Directions> directions;
     int64_t shift = 0;  ///< pixels
     Grid grid;          ///< of the tokens
+    std::string path;
   };
 
   struct StageAttention {
@@ -63,7 +65,7 @@ struct RMT {
     bool decomposed = false;
 
    private:
-    Tensor projected(const Tensor& x, int64_t part) const;
+    std::array<Tensor, 3> projected(const Tensor& x) const;
     Tensor over_all(const Tensor& x, const Tensor& q, const Tensor& k, const Tensor& v) const;
     Tensor within(Lines lines, const Tensor& x, const Tensor& q, const Tensor& k, const Tensor& v) const;
   };
@@ -76,6 +78,17 @@ struct RMT {
     Linear fc1, fc2;
     Conv2d dwconv;
     Grid grid;
+    std::string path;
+  };
+
+  /// gamma x (Touvron et al., 2021), or x where the stage has none.
+  struct LayerScale {
+    LayerScale() = default;
+    LayerScale(const Scope& scope, int64_t dim, double initial);
+    Tensor operator()(const Tensor& x) const;
+
+    Tensor gamma;  ///< [D]
+    std::string path;
   };
 
   struct Block {
@@ -88,7 +101,7 @@ struct RMT {
     DecayAttention attn;
     LayerNorm norm2;
     ConvMlp mlp;
-    Tensor ls1, ls2;  ///< [D], layer scale (Touvron et al., 2021), if the stage has it
+    LayerScale ls1, ls2;
     double drop_path = 0;
     Grid grid;
     std::string path;
@@ -103,6 +116,7 @@ struct RMT {
     Conv2d reduction;
     BatchNorm norm;
     Grid grid;
+    std::string path;
   };
 
   /// A stage: its blocks, then the downsampling to the next stage.

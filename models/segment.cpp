@@ -59,25 +59,30 @@ AuxOptions read_aux(Fields fields) {
 }  // namespace
 
 Segmenter::Unit::Unit(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
-    : conv(scope / "conv", in, out, kernel, {.padding = kernel / 2, .bias = false}), bn(scope / "bn", out) {}
+    : conv(scope / "conv", in, out, kernel, {.padding = kernel / 2, .bias = false}),
+      bn(scope / "bn", out),
+      path(scope.path()) {}
 
 Tensor Segmenter::Unit::operator()(const Tensor& x, const Pass& pass) const {
+  const ModuleScope here(path);
   return relu(bn(conv(x), pass));
 }
 
 Segmenter::UpUnit::UpUnit(const Scope& scope, int64_t dim, int64_t factor)
     : weight((scope / "conv").parameter("weight", {dim, dim, factor, factor}, pytorch_uniform())),
       bn(scope / "bn", dim),
-      path((scope / "conv").path()) {}
+      path(scope.path()),
+      conv_path((scope / "conv").path()) {}
 
 Tensor Segmenter::UpUnit::operator()(const Tensor& x, const Pass& pass) const {
   const int64_t images = x.dim(0), h = x.dim(1), w = x.dim(2), out = weight.dim(1), f = weight.dim(2);
   const auto upsampled = [&] {
-    const ModuleScope here(path);
+    const ModuleScope here(conv_path);
     const Tensor map = permute(weight, {2, 3, 1, 0}).reshape({f * f * out, x.dim(3)});
     const Tensor pixels = linear(x, map, {}, Activation::none).reshape({images, h, w, f, f, out});
     return permute(pixels, {0, 1, 3, 2, 4, 5}).reshape({images, h * f, w * f, out});
   };
+  const ModuleScope here(path);
   return relu(bn(upsampled(), pass));
 }
 
@@ -169,8 +174,11 @@ Segmenter::Both Segmenter::both(const Tensor& image, Pass& pass, bool has_aux) c
   const int64_t height = image.dim(2), width = image.dim(3);
   Both result{resize(decoder(levels, pass), height, width), {}};
   if (!aux || !has_aux) return result;
-  const ModuleScope here(aux->path);
-  result.aux = resize(aux->classifier(aux->unit(levels[aux->level], pass), pass), height, width);
+  const auto small = [&] {
+    const ModuleScope here(aux->path);
+    return aux->classifier(aux->unit(levels[aux->level], pass), pass);
+  };
+  result.aux = resize(small(), height, width);
   return result;
 }
 

@@ -42,6 +42,7 @@ struct Segmenter {
 
     Conv2d conv;
     BatchNorm bn;
+    std::string path;
   };
 
   /// relu(BN(transposed conv(x))) with kernel and stride f = factor. [B, h, w, D] -> [B, h f, w f, D]. The
@@ -54,7 +55,7 @@ struct Segmenter {
 
     Tensor weight;
     BatchNorm bn;
-    std::string path;
+    std::string path, conv_path;
   };
 
   struct Pyramid {

@@ -55,7 +55,10 @@ constexpr ConvOptions split{.stride = 2, .padding = 1};
 
 T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, int64_t dim,
                                         const AttentionOptions& o, double eps)
-    : width(its_width), mask_diagonal(o.mask_diagonal), path(scope.path()) {
+    : width(its_width),
+      mask_diagonal(o.mask_diagonal),
+      path(scope.path()),
+      attn_path((scope / "attn").path()) {
   const Scope attn = scope / "attn";
   norm1 = LayerNorm(scope / "norm1", width, eps);
   qkv = Linear(attn / "qkv", width, 3 * dim, {.bias = o.qkv_bias});
@@ -66,15 +69,21 @@ T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, i
   mlp = Mlp(scope / "mlp", dim, dim);
 }
 
-Tensor T2T::TokenTransformer::operator()(const Tensor& z) const {
-  const ModuleScope here(path);
-  const Tensor packed = qkv(norm1(z));  // [B, N, 3 dim]
+Tensor T2T::TokenTransformer::attended(const Tensor& z) const {
+  const ModuleScope here(attn_path);
+  const Tensor packed = qkv(z);  // [B, N, 3 dim]
   const int64_t dim = packed.dim(2) / 3;
   ScoreTerms terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(width));
   terms.learned_scale = scale;
   terms.mask_diagonal = mask_diagonal;
-  const Tensor u = add(slice(packed, 2, 2 * dim, dim), proj(attention(packed, 1, terms)));
+  const Tensor v = slice(packed, 2, 2 * dim, dim);
+  return add(v, proj(attend(packed, 1, terms)));
+}
+
+Tensor T2T::TokenTransformer::operator()(const Tensor& z) const {
+  const ModuleScope here(path);
+  const Tensor u = attended(norm1(z));
   return add(u, mlp(norm2(u)));
 }
 
@@ -102,6 +111,7 @@ T2T::T2T(const Json& config, const Scope& outer) {
     channels = tokenizer.token_dim;
   }
   project = Linear(tokens / "project", 9 * channels, dim);
+  tokens_path = tokens.path();
   const Grid grid = grids.back();
   cls_token = scope.parameter("cls_token", {1, 1, dim}, truncated_normal(0.02));
   pos_embed = scope.buffer("pos_embed", {1, 1 + grid.height * grid.width, dim}, sines());
@@ -114,12 +124,17 @@ T2T::T2T(const Json& config, const Scope& outer) {
   head = Linear(scope / "head", dim, frame.num_classes);
 }
 
-Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
+Tensor T2T::tokens_of(const Tensor& image) const {
+  const ModuleScope here(tokens_path);
   const int64_t images = image.dim(0);
   Tensor map = permute(directions ? shifted_copies(image, *directions, shift) : image, {0, 2, 3, 1});
   for (size_t i = 0; i < attentions.size(); ++i)
     map = attentions[i](unfold(map, 3, split)).reshape({images, grids[i].height, grids[i].width, -1});
-  Tensor x = project(unfold(map, 3, split));           // [B, N, D]
+  return project(unfold(map, 3, split));
+}
+
+Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
+  Tensor x = tokens_of(image);                         // [B, N, D]
   x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) {

@@ -25,6 +25,8 @@ struct T2T {
   T2T(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  ///< [B, C, H, W] -> [B, K]
+  /// The soft splits: [B, C, H, W] -> [B, N, D]
+  Tensor tokens_of(const Tensor& image) const;
 
   /// Attention of one head of width `dim` on tokens of another `width`, with v in place of the residual input
   /// and the scale 1/sqrt(width):
@@ -41,7 +43,10 @@ struct T2T {
     bool mask_diagonal = false;
     LayerNorm norm2;
     Mlp mlp;
-    std::string path;
+    std::string path, attn_path;
+
+   private:
+    Tensor attended(const Tensor& z) const;  ///< u, of LN(z)
   };
 
   std::optional<Directions> directions;  ///< of SPT's shifts; none: the image alone
@@ -49,6 +54,7 @@ struct T2T {
   std::vector<TokenTransformer> attentions;
   std::vector<Grid> grids;  ///< after each split
   Linear project;
+  std::string tokens_path;
   Tensor cls_token, pos_embed;  ///< [1, 1, D], [1, 1 + N, D]
   std::optional<SpatialPrior> prior;
   std::vector<Block> blocks;

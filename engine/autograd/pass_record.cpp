@@ -39,6 +39,8 @@ class PassRecorder {
         known_slots_.emplace(slot, Known{name, tensor.detach()});
       if (tensor.defined()) known_memory_.emplace(tensor.raw(), name);
     }
+    for (const Tape::Step& step : steps_)
+      if (!step.role.empty()) given_.insert(joined(step.path, step.role));
   }
 
   void run() {
@@ -108,16 +110,9 @@ class PassRecorder {
   std::string own_name(size_t i) const {
     const Tape::Step& step = steps_[i];
     if (!step.role.empty()) return joined(step.path, step.role);
-    const bool last = !step.path.empty() && is_last_of(i, step.path) && !names_its_output(i);
+    const bool last =
+        !step.path.empty() && is_last_of(i, step.path) && !given_.contains(joined(step.path, "out"));
     return joined(step.path, last ? "out" : step.op->name);
-  }
-
-  // Whether the module of step i has called an earlier value of this run its "out".
-  bool names_its_output(size_t i) const {
-    const std::string& module = steps_[i].path;
-    for (size_t k = i; k-- > 0 && is_within(steps_[k].path, module);)
-      if (steps_[k].path == module && steps_[k].role == "out") return true;
-    return false;
   }
 
   void add_aliases(size_t i) {
@@ -125,8 +120,7 @@ class PassRecorder {
     for (std::string_view module = steps_[i].path; !module.empty(); module = parent_of(module)) {
       if (!is_last_of(i, module)) return;
       const std::string alias = joined(module, "out");
-      if (alias != value.name && (module != steps_[i].path || !names_its_output(i)))
-        value.aliases.push_back(unique(alias));
+      if (alias != value.name && !given_.contains(alias)) value.aliases.push_back(unique(alias));
     }
   }
 
@@ -149,6 +143,7 @@ class PassRecorder {
   std::map<const void*, std::string> known_memory_;
   std::map<int, size_t> by_slot_;
   std::map<std::pair<const void*, int64_t>, size_t> constants_;
+  std::set<std::string> given_;  // names by name_value(), which no other value gets first
   std::set<std::string> names_;
 };
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
 #include "engine/ops/activations.h"
 
 namespace tessera {
@@ -65,7 +67,14 @@ Decay::Decay(const Scope& scope, const DecayOptions& its_options, int64_t dim, i
   if (slopes.defined()) slopes = slopes.to(scope.device());
 }
 
-Tensor Decay::gates(const Tensor& x) const { return log_sigmoid(gate(x)); }
+Tensor Decay::gates(const Tensor& x) const {
+  const ModuleScope here(gate.path);
+  const Tensor z = gate(x);
+  name_value(z, "linear");
+  const Tensor g = log_sigmoid(z);
+  name_value(g, "log_sigmoid");
+  return g;
+}
 
 void Decay::apply(const Tensor& x, ScoreTerms& terms) const {
   terms.slopes = slopes;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/io/json.h"
-#include "engine/nn/scope.h"
+#include "engine/nn/linear.h"
 #include "engine/ops/attention/attention.h"
 
 namespace tessera {
@@ -20,11 +20,14 @@ struct SpatialPrior {
   /// The factors of the pairs within a part of the grid, such as one of its lines. [heads, N', N']
   Tensor operator()(Grid part) const;
 
-  Tensor fc1_weight, fc1_bias;  ///< [heads * hidden, 2], [heads * hidden]
+  Linear fc1;                   ///< weight [heads * hidden, 2], bias [heads * hidden]
   Tensor fc2_weight, fc2_bias;  ///< [heads, hidden], [heads]
   Grid grid;
   int64_t heads = 0, hidden = 0, prefix = 0;
-  std::string path;
+  std::string path, fc2_path;
+
+ private:
+  Tensor fc2(const Tensor& features) const;  ///< [T, heads * hidden] -> [T, heads]
 };
 
 /// Which scores share one network: those of a head, of a layer, or of the whole model.

@@ -1,5 +1,6 @@
 #include "models/parts/shifted_pool.h"
 
+#include "engine/autograd/observe.h"
 #include "engine/ops/shape.h"
 
 namespace tessera {
@@ -19,6 +20,7 @@ ShiftedPool::ShiftedPool(const Scope& scope, const Options& options, int64_t in_
 }
 
 Tensor ShiftedPool::operator()(const Tensor& x) const {
+  const ModuleScope here(tokens.path);
   const int64_t count = grid.height * grid.width, cls = x.dim(1) - count;
   const Tensor patches = cls == 0 ? x : slice(x, 1, cls, count);
   const Tensor map = permute(patches, {0, 2, 1}).reshape({x.dim(0), x.dim(2), grid.height, grid.width});

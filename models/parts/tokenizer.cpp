@@ -42,7 +42,7 @@ Grid patch_grid(int64_t image_size, const Tokenizer::Options& o) {
 
 Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, int64_t dim, double eps,
                      const Init& init)
-    : options(o), path(scope.path()) {
+    : options(o), path(scope.path()), proj_path((scope / "proj").path()) {
   const int64_t channels = in_channels * (o.shifted ? 1 + copies(o.directions) : 1), p = o.patch_size;
   if (o.shifted) norm = LayerNorm(scope / "norm", channels * p * p, eps);
   const Scope proj = scope / "proj";
@@ -52,22 +52,25 @@ Tokenizer::Tokenizer(const Scope& scope, const Options& o, int64_t in_channels, 
   if (o.post_norm) norm = LayerNorm(scope / "norm", dim, eps);
 }
 
-Tensor Tokenizer::map() const { return weight.reshape({weight.dim(0), -1}); }
+Tensor Tokenizer::projected(const Tensor& patches) const {
+  const ModuleScope here(proj_path);
+  return linear(patches, weight.reshape({weight.dim(0), -1}), bias);
+}
 
 Tensor Tokenizer::overlapping(const Tensor& image) const {
   const Tensor pixels = permute(image, {0, 2, 3, 1});  // [B, H, W, C]
+  const ModuleScope here(proj_path);
   return conv2d(pixels, weight, bias, {.stride = options.stride}).reshape({image.dim(0), -1, weight.dim(0)});
 }
 
 Tensor Tokenizer::operator()(const Tensor& image) const {
   const ModuleScope here(path);
   if (!options.shifted) {
-    const Tensor tokens =
-        options.stride ? overlapping(image) : linear(patches(image, options.patch_size), map(), bias);
+    const Tensor tokens = options.stride ? overlapping(image) : projected(patches(image, options.patch_size));
     return options.post_norm ? norm(tokens) : tokens;
   }
   const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
-  return linear(norm(shifted_patches(image, options.patch_size, options.directions, shift)), map(), bias);
+  return projected(norm(shifted_patches(image, options.patch_size, options.directions, shift)));
 }
 
 }  // namespace tessera

@@ -38,10 +38,10 @@ struct Tokenizer {
   Options options;
   LayerNorm norm;       ///< before the map for SPT, after it for post_norm
   Tensor weight, bias;  ///< [D, C(S+1), P, P], [D]
-  std::string path;
+  std::string path, proj_path;
 
  private:
-  Tensor map() const;                             ///< [D, C(S+1) P P]
+  Tensor projected(const Tensor& patches) const;  ///< [B, N, C(S+1) P P] -> [B, N, D]
   Tensor overlapping(const Tensor& image) const;  ///< [B, N, D]
 };
 

@@ -32,7 +32,11 @@ Tensor apply_terms(Tensor s, int64_t heads, const ScoreTerms& t) {
   if (t.prior.defined()) s = multiply(s, t.prior);
   if (t.bias.defined()) s = add(s, t.bias);
   if (t.slopes.defined()) s = add(s, fixed_decay(t.slopes, t.grid, t.prefix));
-  if (t.gates.defined()) s = add(s, content_decay(t.gates, t.grid, t.prefix, t.alpha, t.use_distance));
+  if (t.gates.defined()) {
+    const Tensor decay = content_decay(t.gates, t.grid, t.prefix, t.alpha, t.use_distance);
+    name_value(decay, "gate.out");  // what the module of the gates is for
+    s = add(s, decay);
+  }
   if (t.mask.defined()) s = add_mask(s, t.mask);
   if (t.mask_diagonal) s = mask_diagonal(s);
   return s;
