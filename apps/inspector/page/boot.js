@@ -1,20 +1,28 @@
-(function (tessera) {
-  'use strict';
+// Opens the page: what it holds at once, its numbers when they are decoded.
+(function(tessera) {
+'use strict';
 
-  // Opens the page: what it holds at once, its numbers when they are decoded.
-  if (typeof document === 'undefined') return;
-  const main = document.getElementById('main');
-  const line = (text) => {
-    const paragraph = document.createElement('p');
-    paragraph.textContent = text;
-    main.append(paragraph);
-    return paragraph;
-  };
-  const page = tessera.store.page();
-  line(page.title);
-  const pass = page.passes[0];
-  const state = line(`${pass.values.length} values, ${pass.steps.length} steps; decoding`);
-  tessera.store.open().then(
-    () => { state.textContent = `${pass.values.length} values, ${pass.steps.length} steps, loss ${pass.loss}`; },
-    (error) => { state.textContent = `The numbers cannot be read: ${error.message}`; });
+if (typeof document === 'undefined') return;
+const {frame} = tessera;
+
+function tellState(place) {
+  document.body.dataset.zoom = place.zoom;
+  document.body.dataset.view = place.view || 'own';
+}
+
+const page = tessera.store.page();
+document.body.dataset.kind = page.kind;
+for (const part
+         of [{update: tellState}, tessera.header, tessera.timeline, {update: tessera.zoom.updateTop},
+             tessera.zoom, tessera.cellPanel, tessera.numbersPanel])
+  frame.add(part);
+frame.begin();
+tessera.keys.listen();
+const progress = (pass, part) => {
+  const state = document.getElementById('state');
+  if (state) state.textContent = `reading the numbers: ${Math.floor(100 * part)} %`;
+};
+tessera.store.open(progress).then(frame.refresh, (error) => {
+  document.getElementById('state').textContent = `The numbers cannot be read: ${error.message}`;
+});
 })(globalThis.tessera = globalThis.tessera || {});

@@ -52,6 +52,7 @@
         break;
       }
     }
+    if (x !== 0 && Math.abs(x) < 1e-3) text = Number(text).toExponential();
     return (Object.is(x, -0) ? '-0' : text).replace(/-/g, '\u2212');
   };
 

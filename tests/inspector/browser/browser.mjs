@@ -1,11 +1,24 @@
-// A browser that a test drives as a person does: chromedriver's HTTP protocol (W3C WebDriver) by node's fetch.
-import { spawn, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+// A browser that a test drives as a person does: chromedriver's HTTP protocol (W3C WebDriver) by node's
+// fetch.
+import {spawn, spawnSync} from 'node:child_process';
+import {writeFileSync} from 'node:fs';
 
 const elementKey = 'element-6066-11e4-a52e-4f735466cecf';
-const keys = {ArrowLeft: '\ue012', ArrowUp: '\ue013', ArrowRight: '\ue014', ArrowDown: '\ue015', Home: '\ue011',
-  End: '\ue010', Enter: '\ue007', Escape: '\ue00c', Tab: '\ue004', Space: ' ', PageUp: '\ue00e', PageDown: '\ue00f',
-  Shift: '\ue008'};
+const keys = {
+  ArrowLeft: '\ue012',
+  ArrowUp: '\ue013',
+  ArrowRight: '\ue014',
+  ArrowDown: '\ue015',
+  Home: '\ue011',
+  End: '\ue010',
+  Enter: '\ue007',
+  Escape: '\ue00c',
+  Tab: '\ue004',
+  Space: ' ',
+  PageUp: '\ue00e',
+  PageDown: '\ue00f',
+  Shift: '\ue008'
+};
 
 /** What is missing here to run a browser, or '' for nothing. */
 export function missing() {
@@ -33,11 +46,20 @@ export class Browser {
   static async start(options = {}) {
     const browser = new Browser();
     browser.driver = await startDriver();
-    const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
-      `--window-size=${options.width || 1280},${options.height || 900}`];
+    const args = [
+      '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
+      `--window-size=${options.width || 1280},${options.height || 900}`
+    ];
     const prefs = options.downloads ? {'download.default_directory': options.downloads} : {};
-    const session = await browser.call('POST', '/session', {capabilities: {alwaysMatch: {browserName: 'chrome',
-      'goog:chromeOptions': {args, prefs}, 'goog:loggingPrefs': {browser: 'ALL'}}}});
+    const session = await browser.call('POST', '/session', {
+      capabilities: {
+        alwaysMatch: {
+          browserName: 'chrome',
+          'goog:chromeOptions': {args, prefs},
+          'goog:loggingPrefs': {browser: 'ALL'}
+        }
+      }
+    });
     browser.session = `/session/${session.sessionId}`;
     await browser.resize(options.width || 1280, options.height || 900);
     await browser.dark(Boolean(options.dark));
@@ -45,8 +67,8 @@ export class Browser {
   }
 
   async call(method, path, body) {
-    const answer = await fetch(this.driver.url + path,
-      {method, body: method === 'POST' ? JSON.stringify(body || {}) : undefined});
+    const answer = await fetch(
+        this.driver.url + path, {method, body: method === 'POST' ? JSON.stringify(body || {}) : undefined});
     const {value} = await answer.json();
     if (value && value.error) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`);
     return value;
@@ -65,7 +87,8 @@ export class Browser {
 
   /** The size of what the page sees, whatever the window's frame takes. */
   resize(width, height) {
-    return this.devtools('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: false});
+    return this.devtools(
+        'Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: false});
   }
 
   dark(on) {
@@ -79,9 +102,12 @@ export class Browser {
 
   /** What the script `return ...` gives in the page; a promise is awaited. */
   run(script, ...args) {
-    return this.post('/execute/async', {script: `const done = arguments[arguments.length - 1];
+    return this.post('/execute/async', {
+      script: `const done = arguments[arguments.length - 1];
       Promise.resolve((function () { ${script} }).apply(null, arguments))
-        .then(done, (error) => done('error: ' + error));`, args});
+        .then(done, (error) => done('error: ' + error));`,
+      args
+    });
   }
 
   async find(selector) {
@@ -94,11 +120,15 @@ export class Browser {
 
   /** Clicks at a part of the element's width and height. */
   async clickAt(selector, across, down) {
-    const box = await this.run(`const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'nearest'});
-      const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height];`, selector);
+    const box = await this.run(
+        `const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'nearest'});
+      const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height];`,
+        selector);
     const at = {x: Math.floor(box[0] + across * box[2]), y: Math.floor(box[1] + down * box[3])};
-    await this.pointer([{type: 'pointerMove', duration: 0, ...at}, {type: 'pointerDown', button: 0},
-      {type: 'pointerUp', button: 0}]);
+    await this.pointer([
+      {type: 'pointerMove', duration: 0, ...at}, {type: 'pointerDown', button: 0},
+      {type: 'pointerUp', button: 0}
+    ]);
   }
 
   pointer(actions) {
@@ -108,7 +138,8 @@ export class Browser {
 
   /** Presses keys by their names or letters, one after the other. */
   press(...names) {
-    const actions = names.flatMap((name) => ['keyDown', 'keyUp'].map((type) => ({type, value: keys[name] || name})));
+    const actions =
+        names.flatMap((name) => ['keyDown', 'keyUp'].map((type) => ({type, value: keys[name] || name})));
     return this.post('/actions', {actions: [{type: 'key', id: 'keys', actions}]});
   }
 
@@ -116,7 +147,8 @@ export class Browser {
 
   /** The text that a person reads in the first element. */
   text(selector) {
-    return this.run(`const e = document.querySelector(arguments[0]); return e ? e.innerText : null;`, selector);
+    return this.run(
+        `const e = document.querySelector(arguments[0]); return e ? e.innerText : null;`, selector);
   }
 
   texts(selector) {

@@ -1,12 +1,14 @@
-// node run.mjs --tessera PROGRAM [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder, or those named, in a
-// real browser. A scene exports `title` and `run(stage)`; it fails by throwing. Exit status 77: skipped.
+// node run.mjs --tessera PROGRAM [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder, or those
+// named, in a real browser. A scene exports `title` and `run(stage)`; it fails by throwing. Exit status 77:
+// skipped.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Browser, missing } from './browser.mjs';
+import {spawnSync} from 'node:child_process';
+import {mkdirSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {dirname, join, resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+import {Browser, missing} from './browser.mjs';
 
 const folder = dirname(resolve(process.argv[1]));
 
@@ -14,17 +16,17 @@ function options() {
   const found = {names: [], tessera: 'build/tessera', shots: ''};
   for (let i = 2; i < process.argv.length; ++i) {
     const word = process.argv[i];
-    if (word === '--tessera' || word === '--shots') found[word.slice(2)] = resolve(process.argv[++i]);
-    else found.names.push(word);
+    if (word === '--tessera' || word === '--shots')
+      found[word.slice(2)] = resolve(process.argv[++i]);
+    else
+      found.names.push(word);
   }
   return found;
 }
 
 /** What a scene gets: pages made once, browsers that end with it, screenshots where a folder is given. */
 class Stage {
-  constructor(tessera, shots, pages) {
-    Object.assign(this, {tessera, shots, pages, browsers: [], assert});
-  }
+  constructor(tessera, shots, pages) { Object.assign(this, {tessera, shots, pages, browsers: [], assert}); }
 
   /** The page that `tessera inspect ARGUMENTS --out FILE` writes; the same arguments give the same file. */
   page(...words) {
@@ -92,8 +94,10 @@ async function main() {
   }
   const {names, tessera, shots} = options();
   const pages = mkdtempSync(join(tmpdir(), 'tessera-scenes-'));
-  const files = readdirSync(folder).filter((file) => /^scene_.*\.mjs$/.test(file)).sort()
-    .filter((file) => !names.length || names.some((name) => file.includes(name)));
+  const files = readdirSync(folder)
+                    .filter((file) => /^scene_.*\.mjs$/.test(file))
+                    .sort()
+                    .filter((file) => !names.length || names.some((name) => file.includes(name)));
   let failed = 0;
   for (const file of files) failed += await play(file, new Stage(tessera, shots, pages)) ? 0 : 1;
   rmSync(pages, {recursive: true, force: true});
