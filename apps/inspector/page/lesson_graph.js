@@ -60,7 +60,8 @@ function graph(pass, place, card) {
                                     cards.set(i, card(pass, i, place));
                                     return cards.get(i);
                                   })));
-  const box = element('div', {class: 'graph'}, rows);
+  const few = pass.values.reduce((count, value) => count + places.size(value.shape), 0) <= 12;
+  const box = element('div', {class: `graph${few ? ' few' : ''}`}, rows);
   new ResizeObserver(() => {
     const old = box.querySelector(':scope > .wires');
     if (old) old.remove();

@@ -86,6 +86,12 @@ function formulaOf(step, way) {
   return element('code', {class: 'formula-now', text: formulas[way] || ''});
 }
 
+// " = 4" for a gradient of one number.
+function single(pass, i) {
+  const all = pass.gradient(i);
+  return all && all.length === 1 ? ` = ${briefly(all[0], pass.values[i].dtype)}` : '';
+}
+
 /** The step under way: forward the sum, backward the local slope times what came from above. */
 function running(pass, time) {
   const now = places.stepAt(pass, time);
@@ -110,8 +116,8 @@ function running(pass, time) {
         'p', {class: 'from-above'},
         [
           begins ? 'The backward pass begins here: ' : 'From above came ',
-          element('b', {class: 'gradient', text: nameOf(pass, step.output, true)}), begins ? ' is 1. ' : '. ',
-          'The local slope times what came from above:'
+          element('b', {class: 'gradient', text: nameOf(pass, step.output, true)}),
+          begins ? ' is 1. ' : `${single(pass, step.output)}. `, 'The local slope times what came from above:'
         ]),
     ...wanted.map((i) => givenTo(pass, step, i))
   ];
