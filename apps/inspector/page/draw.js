@@ -34,8 +34,8 @@
   draw.short = function (x, digits = 3) {
     if (!Number.isFinite(x)) return draw.exact(x);
     if (x === 0) return '0';
-    const size = Math.abs(x);
-    const text = size >= 1e-3 && size < 1e5 ? String(Number(x.toPrecision(digits)))
+    const rounded = Number(x.toPrecision(digits)), size = Math.abs(rounded);
+    const text = size >= 1e-3 && size < 1e5 ? String(rounded)
       : x.toExponential(digits - 1).replace(/\.?0+e/, 'e').replace('e+', 'e');
     return text.replace(/-/g, '\u2212');
   };
@@ -97,14 +97,16 @@
     }
   };
 
-  /** A state that several drawings share: set() merges and tells all of them. */
+  /** A state that several drawings share: set() merges and tells all of them what has changed. */
   draw.shared = function (values) {
     const listeners = [];
     return {
       values,
       subscribe: (listener) => listeners.push(listener),
-      set(change) {
-        if (Object.keys(change).every((key) => Object.is(values[key], change[key]))) return;
+      set(wanted) {
+        const news = Object.entries(wanted).filter(([key, value]) => !Object.is(values[key], value));
+        if (!news.length) return;
+        const change = Object.fromEntries(news);
         Object.assign(values, change);
         for (const listener of listeners) listener(change);
       },

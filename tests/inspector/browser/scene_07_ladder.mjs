@@ -1,0 +1,50 @@
+// Is layer 7 learning? The ladder of all layers, with verdicts in words.
+export const title = '7: the ladder names the layer whose update is smaller than its neighbours\'';
+
+const rows = ['patch_embed', ...Array.from({length: 9}, (_, i) => `blocks.${i}`), 'norm', 'head', 'cls_token',
+  'pos_embed'];
+
+// RMS by its definition, from the page's numbers.
+const rms = `const rms = (x) => Math.sqrt(x.reduce((sum, v) => sum + v * v, 0) / x.length);
+  const pass = tessera.page.passes[0], at = (name) => pass.index(name);`;
+
+async function ladder(stage, browser) {
+  await browser.click('#tab-ladder');
+  await browser.wait('return document.querySelector(".draw-ladder");', 'the ladder');
+  const names = await browser.run('return [...document.querySelectorAll(".draw-row-name")].map((e) => e.textContent);');
+  stage.assert.deepEqual([...names].sort(), [...rows].sort());
+  const [activation, gradient, told] = await browser.run(`${rms}
+    const titles = [...document.querySelectorAll('.draw-dot title')].map((e) => e.textContent);
+    const out = at('blocks.4.out');
+    return [rms(pass.value(out)), rms(pass.gradient(out)), titles.filter((text) => text.startsWith('blocks.4: '))];`);
+  const number = (word) => Number(told.find((text) => text.includes(word)).replace(/.* /, '').replace(/\u2212/g, '-'));
+  stage.assert.ok(Math.abs(number(': activation') / activation - 1) < 1e-12, 'the RMS of what block 4 gives');
+  stage.assert.ok(Math.abs(number(': gradient') / gradient - 1) < 1e-12, 'the RMS of its gradient');
+}
+
+// Every parameter's update is a thousandth of its weight, block 7's a fortieth of that.
+async function verdict(stage, browser) {
+  await browser.run(`${rms}
+    pass.updates = Object.fromEntries(pass.values.filter((value) => value.parameter).map((value) => {
+      const weight = rms(pass.value(value.index)) || 1, slow = value.name.startsWith('blocks.7.') ? 40 : 1;
+      return [value.name, {weight_rms: weight, update_rms: weight * 1e-3 / slow}];
+    }));`);
+  await browser.click('#tab-own');
+  await browser.click('#tab-ladder');
+  await browser.wait('return document.querySelector(".draw-verdicts");', 'the verdict');
+  const said = await browser.texts('.draw-verdicts li');
+  stage.assert.ok(said.includes('Block 7\'s update is 40 times smaller than its neighbours\'.'), said.join(' | '));
+  stage.assert.deepEqual(await browser.run(
+    'return [...document.querySelectorAll(".draw-flagged")].map((e) => e.textContent);'), ['blocks.7']);
+  stage.assert.match(await browser.text('.draw-ladder .draw-note'), /10 times smaller or larger .* below 1e\u22125/);
+}
+
+export async function run(stage) {
+  const browser = await stage.browse(stage.page('sl-vit'), {fragment: '#zoom=model'});
+  await ladder(stage, browser);
+  await verdict(stage, browser);
+  await stage.shoot(browser, 'scene_07');
+  await browser.run(`document.querySelectorAll('.draw-ladder .draw-row-name')[4]
+    .dispatchEvent(new MouseEvent('click'));`);
+  stage.assert.match(await browser.url(), /value=blocks\.3\.out/, 'a layer leads to its output');
+}
