@@ -21,8 +21,9 @@ namespace {
 
 // s [B, H, N, N] + mask [W, N, N], image b with mask b % W.
 Tensor add_mask(const Tensor& s, const Tensor& mask) {
-  const int64_t masks = mask.dim(0), heads = s.dim(1), n = s.dim(2);
-  return add(s.reshape({-1, masks, heads, n, n}), mask.reshape({masks, 1, n, n})).reshape(s.shape());
+  const int64_t masks = mask.dim(0), times = s.dim(0) / masks, n = s.dim(2);
+  const Tensor repeated = broadcast_to(mask.reshape({1, masks, n, n}), {times, masks, n, n});
+  return add(s, repeated.reshape({times * masks, 1, n, n}));
 }
 
 }  // namespace
