@@ -223,7 +223,7 @@ TEST_CASE("a loss that is not finite stops the run and names the op") {
       train(folder, "run", "--lr 1e30 --set schedule.warmup_epochs=0 --set schedule.min_lr=1e30");
   CHECK(said.code == 2);
   CHECK(said.complains_of("epoch 1, step "));
-  CHECK(said.complains_of("first, linear in patch_embed gave ["));
+  CHECK(said.complains_of("first, linear in patch_embed.proj gave ["));
   CHECK(said.complains_of("learning rate"));
   CHECK(std::count(said.err.begin(), said.err.end(), '\n') == 1);
   CHECK(said.out.find("the step is left out") != std::string::npos);
