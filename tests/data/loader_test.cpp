@@ -1,6 +1,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "data/sets/shapes.h"
@@ -71,7 +72,25 @@ class FailingSplit : public StoredSplit {
   std::vector<int64_t> broken_;
 };
 
+// A split that counts how often a picture of it is read.
+class CountingSplit : public FailingSplit {
+ public:
+  CountingSplit() : FailingSplit({}) {}
+  void image(int64_t i, Image& out) const override {
+    ++reads;
+    FailingSplit::image(i, out);
+  }
+  mutable std::atomic<int> reads = 0;
+};
+
 }  // namespace
+
+TEST_CASE("loader: an epoch that goes on reads no picture of the batches before") {
+  const auto split = std::make_shared<CountingSplit>();
+  Loader loader(split, Pipeline(shapes()), {.sampler = {.batch = 16}, .depth = 2});
+  take(loader, 0, 1);
+  CHECK(split->reads == 48);
+}
 
 TEST_CASE("loader: the same bits with one thread and with two, whatever the depth") {
   const Delivered two = take(shuffled(), 3);

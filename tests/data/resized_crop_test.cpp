@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "data/augment/autoaugment.h"
 #include "data/augment/pipeline.h"
 #include "data/formats/resize.h"
 #include "data/loader.h"
@@ -132,6 +133,43 @@ TEST_CASE("RandAugment: half of the operations are applied, all kinds come, mask
     changed += !(augmented == image);
   }
   CHECK(changed == doctest::Approx(draws / 2.0).epsilon(0.1));
+}
+
+TEST_CASE("RandAugment: magnitudes deviate from the option by as much as it says") {
+  const Image image = random_image(12, 12, 4);
+  const auto distinct = [&](double deviation) {
+    const RandAugment always({.operations = 1, .magnitude = 5, .deviation = deviation, .probability = 1},
+                             {9, 9, 9});
+    std::set<std::vector<uint8_t>> results;
+    for (uint64_t seed = 0; seed < 400; ++seed) {
+      Image augmented = image;
+      Random random(seed);
+      always(augmented, random, Layer::picture);
+      results.insert(augmented.pixels);
+    }
+    return results.size();
+  };
+  CHECK(distinct(0) <= 60);  // fifteen operations, two signs, two filters
+  CHECK(distinct(1) > 120);
+}
+
+TEST_CASE("AutoAugment: an operation is applied as often as its probability says") {
+  for (const std::string& name : policy_names()) {
+    CAPTURE(name);
+    double wanted = 0;
+    for (const SubPolicy& pair : policy(name))
+      for (const PolicyStep& step : pair)
+        if (change_of(step.operation, policy_magnitude(step.operation, step.index, 1), 32, 32))
+          wanted += step.probability / static_cast<double>(policy(name).size());
+    constexpr int draws = 4000;
+    std::vector<Change> changes;
+    const AutoAugment augment(name);
+    for (uint64_t seed = 0; seed < draws; ++seed) {
+      Random random(seed);
+      augment.draw(random, 32, 32, changes);
+    }
+    CHECK(static_cast<double>(changes.size()) / draws == doctest::Approx(wanted).epsilon(0.05));
+  }
 }
 
 TEST_CASE("solarize_add: adds below the threshold, within a byte") {
