@@ -35,6 +35,9 @@ class Attention(nn.Module):
     def __init__(self, dim, heads, width, locality, tokens, flex):
         super().__init__()
         self.heads, self.width, self.flex, self.block_mask = heads, width, flex, None
+        if flex and locality:  # made here: a compiler that is to see the whole graph cannot trace its making
+            from torch.nn.attention.flex_attention import create_block_mask
+            self.block_mask = create_block_mask(lambda b, h, i, j: i != j, None, None, tokens, tokens, flex)
         self.qkv = nn.Linear(dim, 3 * heads * width, bias=False)
         self.proj = nn.Linear(heads * width, dim)
         self.scale = nn.Parameter(torch.full((heads,), width ** -0.5)) if locality else None
@@ -48,9 +51,7 @@ class Attention(nn.Module):
         if self.scale is not None:
             q, factor = q * self.scale.to(q.dtype).view(-1, 1, 1), 1.0
         if self.flex:
-            from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-            if self.scale is not None and self.block_mask is None:
-                self.block_mask = create_block_mask(lambda b, h, i, j: i != j, None, None, n, n, x.device)
+            from torch.nn.attention.flex_attention import flex_attention
             y = flex_attention(q, k, v, scale=factor, block_mask=self.block_mask)
         else:
             y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=factor)
@@ -86,9 +87,10 @@ class Block(nn.Module):
 
 
 class ViT(nn.Module):
-    """A config of the engine (`tessera summary --json`, a fixture's) as a module with the same parameter names."""
+    """A config of the engine (`tessera summary --json`, a fixture's) as a module with the same parameter names.
+    `flex`: the device for flex_attention's masks, or None for scaled_dot_product_attention."""
 
-    def __init__(self, config, flex=False):
+    def __init__(self, config, flex=None):
         super().__init__()
         dim, depth, attention, tokenizer = (config[k] for k in ("dim", "depth", "attention", "tokenizer"))
         locality = attention["scale"] == "learned"
@@ -107,7 +109,8 @@ class ViT(nn.Module):
 
     def forward(self, image):
         x = self.patch_embed(image)
-        x = torch.cat([self.cls_token.to(x.dtype).expand(len(x), -1, -1), x], 1) + self.pos_embed
+        # Under autocast an f32 position would make the whole residual stream f32, twice the bytes.
+        x = torch.cat([self.cls_token.to(x.dtype).expand(len(x), -1, -1), x], 1) + self.pos_embed.to(x.dtype)
         return self.head(self.norm(self.blocks(x)[:, 0]))
 
 

@@ -8,9 +8,10 @@
 
 The models are vit, s-vit, l-vit and sl-vit ("Vision Transformer for Small-Size Datasets"). A step is zero_grad,
 forward under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where
-the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs (--autotune: with tuned
-kernels too, minutes more each); attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
---quick leaves the eager step and the one with graphs. --pipeline measures from the stored pictures on: the step's
+the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs, with tuned kernels (max-autotune;
+--no-autotune leaves that out, minutes less each), and as one CUDA graph of the whole step, AdamW included, in bf16
+with bf16 weights and f32 masters; attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
+--quick leaves the eager step, the one with graphs and the whole step as a graph. --pipeline measures from the stored pictures on: the step's
 images are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py,
 there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
 weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
@@ -26,6 +27,7 @@ import struct
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -56,6 +58,7 @@ def verify(path, device, tolerance=1e-5):
     model = ViT(json.loads(metadata["config"])).eval()
     model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")})
     model.to(device)
+    torch.backends.cudnn.allow_tf32 = False  # the patch convolution in f32, as the tolerance asks
     with torch.no_grad():
         logits = model(stored["input"].to(device))
         loss = F.cross_entropy(logits, stored["target"].to(device)).item()
@@ -101,19 +104,91 @@ def mean_until(step, wait, enough):
     return (time.perf_counter() - start) / steps
 
 
-def time_steps(args, case, flex, mode):
+class Masters:
+    """bf16 weights of a model, and their f32 masters, which AdamW steps: what a fast training loop in bf16 keeps."""
+
+    def __init__(self, model):
+        self.weights = [p for p in model.parameters()]
+        self.masters = [p.detach().clone().requires_grad_() for p in self.weights]
+        for weight in self.weights:
+            weight.data = weight.data.bfloat16()
+        self.optimizer = torch.optim.AdamW(self.masters, lr=0.003, weight_decay=0.05, fused=True,
+                                           capturable=self.masters[0].is_cuda)
+
+    def step(self):
+        gradients = [master.grad for master in self.masters]
+        torch._foreach_copy_(gradients, [weight.grad for weight in self.weights])
+        self.optimizer.step()
+        torch._foreach_copy_([weight.data for weight in self.weights], self.masters)
+
+    def make_gradients(self):
+        for master, weight in zip(self.masters, self.weights):
+            master.grad, weight.grad = torch.zeros_like(master), torch.zeros_like(weight)
+
+
+def whole_step(args, model, run, batches):
+    """A step that copies a batch into place and runs forward, loss, backward and AdamW, on a GPU as one CUDA graph."""
+    narrow, cuda = args.precision == "bf16", args.device == "cuda"
+    masters = Masters(model) if narrow else None
+    optimizer = None if narrow else torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True,
+                                                      capturable=cuda)
+    images, labels = (t.clone() for t in next(batches))
+    if narrow:
+        images = images.bfloat16()
+        masters.make_gradients()
+
+    def work():
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.zero_()
+        loss = F.cross_entropy(run(images).float(), labels, label_smoothing=0.1)
+        loss.backward()
+        (masters or optimizer).step()
+
+    def place():
+        for to, new in zip((images, labels), next(batches)):
+            to.copy_(new, non_blocking=True)
+
+    if not cuda:
+        return lambda: (place(), work())
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):  # before a capture, as its manual asks
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+
+    return lambda: (place(), graph.replay())
+
+
+def time_steps(args, case, way):
     """Milliseconds of a step; raises where this PyTorch cannot do it."""
     size, classes, _ = case
     device = torch.device(args.device)
     torch.manual_seed(0)
     torch.compiler.reset()  # one size after another is no reason for code of any size
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
-    model = ViT(preset(args.model, size, classes), flex).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True)
+    torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+    model = ViT(preset(args.model, size, classes), device if way.flex else None).to(device)
     batches = feed(args, case, device)
-    run = model
-    if mode:
-        run = torch.compile(model, mode=mode, fullgraph=True)
+    run = torch.compile(model, mode=way.mode, fullgraph=True) if way.mode else model
+    step = whole_step(args, model, run, batches) if way.whole else loop_step(args, model, run, batches, device)
+
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    for _ in range(args.warmup):
+        step()
+    if args.pipeline:
+        return 1000 * mean_until(step, wait, args.seconds)
+    rounds, length = (5, args.steps) if device.type == "cuda" else (args.steps, 1)
+    return 1000 * median_round(step, wait, rounds, length)
+
+
+def loop_step(args, model, run, batches, device):
+    """A step as a training loop writes it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.05, fused=True)
 
     def step():
         images, labels = next(batches)
@@ -124,13 +199,7 @@ def time_steps(args, case, flex, mode):
         optimizer.step()
         return loss
 
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    for _ in range(args.warmup):
-        step()
-    if args.pipeline:
-        return 1000 * mean_until(step, wait, args.seconds)
-    rounds, length = (5, args.steps) if device.type == "cuda" else (args.steps, 1)
-    return 1000 * median_round(step, wait, rounds, length)
+    return step
 
 
 def time_tessera(args, case):
@@ -151,20 +220,35 @@ def time_tessera(args, case):
     return 1000 * row["step_seconds"]
 
 
+@dataclass
+class Way:
+    """One way of writing the step in PyTorch."""
+
+    name: str
+    flex: bool = False  # flex_attention
+    mode: str | None = None  # torch.compile's; None: eager
+    whole: bool = False  # bf16 weights with f32 masters, and on a GPU the whole step as one CUDA graph
+
+
 def ways_of(args):
-    """(name, flex attention, torch.compile's mode) of each way of PyTorch's."""
-    cuda, eager = args.device == "cuda", [("eager", False, None)]
+    """The ways of this device, the likely fastest of a GPU early."""
+    cuda, eager = args.device == "cuda", Way("eager")
     if args.no_compile:
-        return eager
-    graphs = [("compiled, graphs", False, "reduce-overhead")] if cuda else []
+        return [eager]
+    graphs = [Way("compiled, graphs", mode="reduce-overhead"),
+              Way("compiled, whole step a graph", mode="default", whole=True)] if cuda else []
+    if not cuda and args.precision == "bf16":
+        graphs = [Way("compiled, bf16 weights", mode="default", whole=True)]
     if args.quick:
-        return eager + (graphs or [("compiled", False, "default")])
-    ways = eager + [("compiled", False, "default")] + graphs
+        return [eager] + ([] if cuda else [Way("compiled", mode="default")]) + graphs
+    ways = [eager, Way("compiled", mode="default")] + graphs
     if cuda:
-        ways += [("compiled, flex attention", True, "default"),
-                 ("compiled, graphs, flex attention", True, "reduce-overhead")]
-    if args.autotune:
-        ways += [("compiled, tuned", False, "max-autotune")]
+        ways += [Way("compiled, flex attention", flex=True, mode="default"),
+                 Way("compiled, graphs, flex attention", flex=True, mode="reduce-overhead")]
+    if not args.no_autotune:
+        ways += [Way("compiled, tuned", mode="max-autotune")]
+        if cuda:
+            ways += [Way("compiled, tuned, whole step a graph", mode="max-autotune-no-cudagraphs", whole=True)]
     return ways
 
 
@@ -173,8 +257,8 @@ def measure(args):
     cases = [(size, args.classes or (10 if size <= 32 or args.pipeline else 200), batch)
              for size in args.image_size for batch in args.batch]
     ways = [("Tessera", lambda case: time_tessera(args, case))] if args.tessera else []
-    ways += [(f"PyTorch {torch.__version__}, {name}", lambda case, f=flex, m=mode: time_steps(args, case, f, m))
-             for name, flex, mode in ways_of(args)]
+    ways += [(f"PyTorch {torch.__version__}, {way.name}", lambda case, way=way: time_steps(args, case, way))
+             for way in ways_of(args)]
     rows = []
     for name, time_of in ways:
         for case in cases:
@@ -215,8 +299,8 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
     parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
-    parser.add_argument("--quick", action="store_true", help="the eager step, and on a GPU compiled with graphs")
-    parser.add_argument("--autotune", action="store_true", help="compiled with tuned kernels too")
+    parser.add_argument("--quick", action="store_true", help="the eager step and what is likely fastest")
+    parser.add_argument("--no-autotune", action="store_true", help="not compiled with tuned kernels")
     parser.add_argument("--pipeline", action="store_true", help="from stored pictures on, by the regime's augmentation")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement then")
     parser.add_argument("--tessera", help="the program, to be timed beside it")

@@ -6,8 +6,9 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
@@ -79,8 +80,9 @@ uint32_t alignment(const void* pointer) {
   return address == 0 ? 256 : static_cast<uint32_t>(std::min<uintptr_t>(256, address & (~address + 1)));
 }
 
-// The handle; a workspace for products on the main stream and one for those on a side stream; and the
-// algorithm that was chosen for each kind of product so far (empty where cuBLASLt has none).
+// The handle; a workspace for products on the main stream and one for those on a side stream; and for each
+// kind of product so far the algorithms that may do it, the likely fastest first (none where cuBLASLt has
+// none).
 struct Blas {
   static constexpr size_t workspace_bytes = size_t{32} << 20;
   using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
@@ -89,7 +91,7 @@ struct Blas {
   cublasLtHandle_t handle{};
   std::array<Storage, 2> workspaces{Storage(Device::cuda, workspace_bytes),
                                     Storage(Device::cuda, workspace_bytes)};
-  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> algorithms;
+  std::map<Key, std::vector<cublasLtMatmulAlgo_t>> algorithms;
   std::mutex mutex;
 
   Blas() { expect_blas(cublasLtCreate(&handle), "create", {}); }
@@ -122,17 +124,25 @@ template <class T> class Call {
     Blas& own = blas();
     const std::lock_guard lock(own.mutex);
     auto found = own.algorithms.find(key());
-    if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), choose(own)).first;
-    if (!found->second) return false;
-    const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
-    expect_blas(cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_,
-                               c_, result_, &*found->second, own.workspaces[on_side_stream()].data(),
-                               Blas::workspace_bytes, stream()),
-                "product", p_);
-    return true;
+    if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), candidates(own)).first;
+    // The heuristic may offer what the product then refuses: such an algorithm is not asked again.
+    for (std::vector<cublasLtMatmulAlgo_t>& left = found->second; !left.empty(); left.erase(left.begin())) {
+      const cublasStatus_t status = run_with(left.front(), own);
+      if (status == CUBLAS_STATUS_SUCCESS) return true;
+      if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
+        expect_blas(status, "product", p_);
+    }
+    return false;
   }
 
  private:
+  cublasStatus_t run_with(const cublasLtMatmulAlgo_t& algorithm, const Blas& own) const {
+    const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
+    return cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_, c_,
+                          result_, &algorithm, const_cast<void*>(own.workspaces[on_side_stream()].data()),
+                          Blas::workspace_bytes, stream());
+  }
+
   template <class Value> void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     expect_blas(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value), "operation", p_);
   }
@@ -174,7 +184,7 @@ template <class T> class Call {
             alignment(bias_)};
   }
 
-  std::optional<cublasLtMatmulAlgo_t> choose(const Blas& own) {
+  std::vector<cublasLtMatmulAlgo_t> candidates(const Blas& own) {
     Preference preference;
     expect_blas(cublasLtMatmulPreferenceCreate(preference.address()), "preference", p_);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -182,22 +192,25 @@ template <class T> class Call {
                   "preference", p_);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{Blas::workspace_bytes});
-    // Excludes CUBLASLT_REDUCTION_SCHEME_INPLACE, which adds in the order of arrival.
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
-                                                           uint32_t{CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE});
+    // Excludes CUBLASLT_REDUCTION_SCHEME_INPLACE, which adds in the order of arrival, and OUTPUT_TYPE, which
+    // rounds the parts of a split k to bf16 before it adds them.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(b_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(a_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(c_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(c_));
-    cublasLtMatmulHeuristicResult_t best{};
+    std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        own.handle, operation_, first_, second_, result_, result_, preference, 1, &best, &found);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(own.handle, operation_, first_, second_, result_, result_, preference,
+                                       static_cast<int>(results.size()), results.data(), &found);
     const bool refusable = status == CUBLAS_STATUS_NOT_SUPPORTED || epilogue_ != Epilogue::none;
     if (!refusable) expect_blas(status, "choice of an algorithm", p_);
-    if (status != CUBLAS_STATUS_SUCCESS || found == 0 || best.state != CUBLAS_STATUS_SUCCESS)
-      return std::nullopt;
-    return best.algo;
+    std::vector<cublasLtMatmulAlgo_t> algorithms;
+    if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
+    for (const auto& result : std::span(results).first(static_cast<size_t>(found)))
+      if (result.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(result.algo);
+    return algorithms;
   }
 
   MatrixProduct p_;
@@ -217,6 +230,7 @@ bool multiply_with(Epilogue epilogue, const MatrixProduct& product, const T* a, 
                    const T* bias) {
   if (product.m == 0 || product.n == 0 || product.count == 0) return true;
   check(product.k > 0, "cublas: a product of depth 0");
+  if (bias && alignment(bias) < 16) return false;  // cuBLASLt's epilogues read the bias 16 bytes at a time
   return Call<T>(product, a, b, c, false, epilogue, bias).run();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "engine/core/error.h"
@@ -39,10 +40,7 @@ const BranchParts& branch_parts() {
 class PinnedBuffers {
  public:
   PinnedBuffers() {
-    for (Buffer& buffer : buffers_) {
-      expect(cudaMallocHost(&buffer.bytes, size), "pinned memory");
-      expect(cudaEventCreateWithFlags(&buffer.sent, cudaEventDisableTiming), "pinned memory");
-    }
+    for (Buffer& buffer : buffers_) expect(cudaMallocHost(&buffer.bytes, size), "pinned memory");
   }
 
   void send(std::byte* to, const std::byte* from, size_t bytes) {
@@ -55,6 +53,7 @@ class PinnedBuffers {
       expect(cudaMemcpyAsync(to, place, part, cudaMemcpyHostToDevice, stream()), "copy to the GPU");
       used_ = std::min(size, (used_ + part + 63) / 64 * 64);
       to += part, from += part, bytes -= part;
+      buffers_[now_].sent[stream()].record();
     }
     forbid_early_start();
   }
@@ -64,13 +63,12 @@ class PinnedBuffers {
 
   struct Buffer {
     void* bytes = nullptr;
-    cudaEvent_t sent{};
+    std::map<cudaStream_t, StreamEvent> sent;  // behind the last copy on each stream
   };
 
   void exchange() {
-    expect(cudaEventRecord(buffers_[now_].sent, stream()), "pinned memory");
     now_ = 1 - now_;
-    expect(cudaEventSynchronize(buffers_[now_].sent), "pinned memory");  // done at once if never recorded
+    for (const auto& [of, sent] : buffers_[now_].sent) sent.make_host_wait();
     used_ = 0;
   }
 
@@ -172,7 +170,7 @@ void Graph::copy_constant(void* to, const void* from, size_t bytes) {
 }
 
 Branch::Branch(bool wanted) {
-  if (!wanted || !captured || !gpu().overlaps) return;
+  if (!wanted || !captured || !gpu().branches) return;
   const BranchParts& parts = branch_parts();
   parts.forks.record();
   stream_ = &parts.stream;

@@ -3,7 +3,8 @@
 // How every kernel of this backend is written and launched:
 //
 // - A kernel walks its work in a grid-stride loop, so that any grid is right. launch() starts it, not <<<>>>.
-// - It begins with wait_for_previous_kernel(), because from compute capability 9.0 on it is launched while the
+// - It begins with wait_for_previous_kernel(), because from compute capability 9.0 on it is launched while
+// the
 //   previous kernel ends.
 // - Offsets have 64 bits. A thread of a memory-bound kernel moves 16 bytes in one access (Pack).
 // - All work runs on one stream, in a captured step also on a Branch (side_stream.h). An op does not
@@ -48,6 +49,9 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
 
 // Comes first in every kernel. Waits until all kernels before this one are done and their writes are visible,
 // then lets the next kernel be launched (programmatic dependent launch; see the CUDA programming guide).
+// Because the wait comes first, a kernel that has ended is one whose predecessors have all ended: a kernel
+// that waits for it may read what any of them wrote. cuBLASLt's kernels, which may start early themselves,
+// keep this rule.
 __device__ inline void wait_for_previous_kernel() {
 #if defined(TESSERA_CUDA_EMULATED)
   emulator::wait_for_previous_kernel();
@@ -74,6 +78,7 @@ void launch(void (*kernel)(P...), const LaunchGrid& grid, A&&... arguments) {
   config.attrs = &early;
   config.numAttrs = may_start_early() ? 1 : 0;
   expect(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...), "kernel");
+  if (gpu().one_by_one) wait_for_kernel(reinterpret_cast<const void*>(kernel));
 }
 
 // The dynamic shared memory of a block, aligned to 16 bytes.
@@ -101,9 +106,15 @@ template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 template <class T> inline constexpr int pack_of = 16 / static_cast<int>(sizeof(T));
 
 template <int V, class T> __device__ inline Pack<T, V> load_pack(const T* from) {
+#ifdef TESSERA_CUDA_EMULATED
+  emulator::expect_aligned(from, sizeof(Pack<T, V>));
+#endif
   return *reinterpret_cast<const Pack<T, V>*>(from);
 }
 template <int V, class T> __device__ inline void store_pack(T* to, const Pack<T, V>& pack) {
+#ifdef TESSERA_CUDA_EMULATED
+  emulator::expect_aligned(to, sizeof(Pack<T, V>));
+#endif
   *reinterpret_cast<Pack<T, V>*>(to) = pack;
 }
 

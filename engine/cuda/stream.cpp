@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/cuda/graph.h"
 #include "engine/cuda/side_stream.h"
 
 namespace tessera {
@@ -34,6 +35,11 @@ void check_driver(cudaError_t status) {
   fail("device: ", cudaGetErrorString(status), elsewhere);
 }
 
+bool is_set_to(const char* variable, std::string_view value) {
+  const char* text = std::getenv(variable);
+  return text && text == value;
+}
+
 struct Device0 {
   cudaStream_t stream{};
   Gpu gpu{};
@@ -52,10 +58,11 @@ struct Device0 {
     check(major >= 8, "device: the GPU has compute capability ", major, ".", minor,
           ", 8.0 or newer is wanted (Ampere, 2020)", elsewhere);
     check_driver(cudaSetDevice(0));
-    const char* overlap = std::getenv("TESSERA_OVERLAP");
-    const bool overlaps = !overlap || std::string_view(overlap) != "0";
-    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin), overlaps,
-           overlaps && major >= 9 && kernels_wait_for_previous()};
+    const bool overlap = !is_set_to("TESSERA_OVERLAP", "0");
+    gpu = {read(cudaDevAttrMultiProcessorCount), read(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+           overlap && !is_set_to("TESSERA_BRANCHES", "0"),
+           overlap && !is_set_to("TESSERA_EARLY", "0") && major >= 9 && kernels_wait_for_previous(),
+           is_set_to("TESSERA_SYNC", "1")};
     expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device");
   }
 };
@@ -77,15 +84,25 @@ cudaStream_t stream() { return side ? side : device0().stream; }
 
 const Gpu& gpu() { return device0().gpu; }
 
+void wait_for_kernel(const void* kernel) {
+  if (Graph::capturing()) return;
+  const char* name = nullptr;
+  cudaFuncGetName(&name, kernel);
+  expect(cudaStreamSynchronize(stream()), name ? name : "kernel");
+}
+
 void allow_shared(const void* kernel, size_t bytes) {
-  check(bytes <= static_cast<size_t>(gpu().shared_bytes), "kernel: ", bytes,
-        " bytes of shared memory a block", " are wanted, this GPU has ", gpu().shared_bytes,
-        "; try narrower heads or --precision bf16");
   static std::mutex mutex;
   static std::unordered_map<const void*, size_t>& allowed = *new std::unordered_map<const void*, size_t>;
   const std::lock_guard lock(mutex);
   size_t& most = allowed[kernel];
   if (bytes <= most) return;
+  cudaFuncAttributes attributes{};
+  expect(cudaFuncGetAttributes(&attributes, kernel), "kernel");
+  const size_t wanted = bytes + attributes.sharedSizeBytes;  // dynamic and static
+  check(wanted <= static_cast<size_t>(gpu().shared_bytes), "kernel: ", wanted,
+        " bytes of shared memory a block are wanted, this GPU has ", gpu().shared_bytes,
+        "; try narrower heads or --precision bf16");
   expect(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
          "kernel");
   most = bytes;

@@ -15,9 +15,12 @@ cudaStream_t stream();
 struct Gpu {
   int multiprocessors;
   int shared_bytes;  // the most dynamic shared memory that a block may request
-  bool overlaps;     // whether kernels may overlap: the variable TESSERA_OVERLAP is not 0
+  bool branches;     // whether parts of an op may run side by side (Branch)
   bool early;        // whether a kernel may be launched while the previous one ends, see may_start_early()
+  bool one_by_one;   // whether the host waits for each kernel
 };
+// A person looking for a fault sets TESSERA_BRANCHES=0, TESSERA_EARLY=0, or TESSERA_OVERLAP=0 for both, and
+// TESSERA_SYNC=1, after which an error names the kernel that made it.
 const Gpu& gpu();
 
 // Whether this thread's next kernel may be launched while the previous one ends: the GPU must be able to, its
@@ -29,9 +32,12 @@ bool may_start_early();
 // It must not start early then, because a graph has such an edge between two kernels only.
 void forbid_early_start();
 
-// Whether this GPU's code of the kernels waits in wait_for_previous_kernel(). Code that the driver has compiled
-// from older PTX does not.
+// Whether this GPU's code of the kernels waits in wait_for_previous_kernel(). Code that the driver has
+// compiled from older PTX does not.
 bool kernels_wait_for_previous();
+
+// Waits for the kernel that was launched last, unless it was captured. Fails, naming it, if it has failed.
+void wait_for_kernel(const void* kernel);
 
 // Allows a kernel at least this much dynamic shared memory from now on. A larger allowance from before stays,
 // because a graph may hold launches that need it. Fails for more than the GPU has.

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-enum cublasStatus_t { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_NOT_SUPPORTED };
+enum cublasStatus_t { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_NOT_SUPPORTED };
 enum cudaDataType_t { CUDA_R_32F, CUDA_R_64F, CUDA_R_16BF };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F };
 enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
@@ -75,7 +75,9 @@ using cublasLtHandle_t = int*;
 using cublasLtMatmulDesc_t = emulator::Operation*;
 using cublasLtMatrixLayout_t = emulator::Layout*;
 using cublasLtMatmulPreference_t = int*;
-struct cublasLtMatmulAlgo_t {};
+struct cublasLtMatmulAlgo_t {
+  int number = 0;
+};
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;
   cublasStatus_t state = CUBLAS_STATUS_SUCCESS;
@@ -131,21 +133,24 @@ inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefere
                                                            size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-// Double has no epilogues here, so that the tests also run the code that does without them.
+// Double has no epilogues here, so that the tests also run the code that does without them. The first of two
+// algorithms is one that some products refuse when they are run, as on a GPU.
 inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                                     cublasLtMatmulPreference_t, int,
-                                                     cublasLtMatmulHeuristicResult_t*, int* found) {
+                                                     cublasLtMatmulPreference_t, int wanted,
+                                                     cublasLtMatmulHeuristicResult_t* results, int* found) {
   const bool plain = operation->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
-  *found = plain || operation->compute != CUBLAS_COMPUTE_64F;
+  *found = plain || operation->compute != CUBLAS_COMPUTE_64F ? std::min(wanted, 2) : 0;
+  for (int i = 0; i < *found; ++i) results[i] = {{i}};
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha,
                                      const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                                      cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
                                      cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t,
-                                     const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+                                     const cublasLtMatmulAlgo_t* algorithm, void*, size_t,
+                                     cudaStream_t stream) {
   using namespace emulator;
   const Operation op = *operation;
   const Layout la = *a_layout, lb = *b_layout, lc = *c_layout;
@@ -154,11 +159,14 @@ inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t oper
       lc.rows != (op.transpose_a ? la.columns : la.rows) ||
       lc.columns != (op.transpose_b ? lb.rows : lb.columns))
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (algorithm->number == 0 && (depth + lc.rows + lc.columns) % 3 == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool wide = op.compute == CUBLAS_COMPUTE_64F;
   const double al = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double be = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   const bool bias = op.epilogue == CUBLASLT_EPILOGUE_BIAS || op.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
   const bool gelu = op.epilogue == CUBLASLT_EPILOGUE_GELU || op.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
+  if (bias && reinterpret_cast<uintptr_t>(op.bias) % 16 != 0)
+    refuse("cuBLASLt was given a bias that is not aligned");
   const auto multiply = [=] {
     for (int64_t n = 0; n < lc.count; ++n)
       for (int64_t j = 0; j < lc.columns; ++j)

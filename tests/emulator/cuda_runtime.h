@@ -2,12 +2,14 @@
 
 // Runs the kernels of engine/**/*.cu on the CPU, for machines without a GPU. The host's compiler compiles
 // them, and each CUDA thread is a fiber that stops at barriers and at exchanges within its warp. This finds
-// wrong indices, formulas, barriers and captures. It says nothing about speed or about the rounding of the
-// GPU's own instructions. It finds races only where the order of fibers shows them (odd blocks run their
-// threads in reverse order), or under the thread sanitizer (sanitizing.h). New memory is filled with NaN
-// bytes. Only what the backend calls is here. cmake -DTESSERA_CUDA=EMULATED builds with it.
+// wrong indices, formulas, barriers, captures, misaligned rows, and streams that do not wait for each other
+// (streams.h). It says nothing about speed or about the rounding of the GPU's own instructions. It finds
+// races within a kernel where one of four orders of its threads shows them (fibers.h), or under the thread
+// sanitizer (sanitizing.h). New memory is filled with NaN bytes. Only what the backend calls is here. cmake
+// -DTESSERA_CUDA=EMULATED builds with it.
 
 #include <fibers.h>
+#include <streams.h>
 
 #include <bit>
 #include <chrono>
@@ -31,58 +33,10 @@
 
 namespace emulator {
 
-// --- streams: their work runs at once, or is captured ---
-
-// A capture: the work of the captured stream and of the streams that fork from it until they join again. One
-// replay runs a fork's work in the order of the calls, the next replay delays it until its join, so that
-// parts which depend on each other give different results.
-struct Captured {
-  enum class Kind { work, fork, join };
-  struct Item {
-    Kind kind;
-    std::function<void()> work;
-  };
-  std::vector<Item> items;
-  std::vector<struct Stream*> forks;  // streams that have not joined yet
-  bool late = false;
-
-  void replay() {
-    std::vector<const Item*> waiting;
-    for (const Item& item : items) {
-      if (item.kind == Kind::join) {
-        for (const Item* held : waiting) held->work();
-        waiting.clear();
-      } else if (item.kind == Kind::fork && late) {
-        waiting.push_back(&item);
-      } else {
-        item.work();
-      }
-    }
-    late = !late;
-  }
-};
-
-using Work = std::function<void()>;
-struct Stream {
-  Captured* captured = nullptr;
-  bool forked = false;
-  bool follows = true;  // whether a kernel may start early: the last work is a kernel of this stream
-  void take(Work work, bool is_kernel) {
-    follows = is_kernel;
-    if (captured)
-      captured->items.push_back({forked ? Captured::Kind::fork : Captured::Kind::work, std::move(work)});
-    else
-      work();
-  }
-};
-// When an event was recorded last, and in which stream's capture.
-struct Event {
-  std::chrono::steady_clock::time_point time;
-  Stream* stream = nullptr;
-  Captured* captured = nullptr;
-};
-inline std::mutex launching;
 inline std::map<const void*, size_t> shared_limits;  // of kernels that have requested more than 48 KB
+inline void expect_aligned(const void* place, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(place) % bytes != 0) refuse("an access of several numbers is not aligned");
+}
 inline bool fits_shared(const void* kernel, size_t bytes) {
   const auto found = shared_limits.find(kernel);
   return bytes <= (found == shared_limits.end() ? size_t{48} << 10 : found->second);
@@ -152,6 +106,7 @@ struct cudaLaunchConfig_t {
 };
 struct cudaFuncAttributes {
   int ptxVersion;
+  size_t sharedSizeBytes;
 };
 
 inline const char* cudaGetErrorName(cudaError_t) { return "emulated"; }
@@ -174,15 +129,38 @@ inline cudaError_t cudaMalloc(void** block, size_t bytes) {
   std::memset(*block, 0xff, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMallocHost(void** block, size_t bytes) { return cudaMalloc(block, bytes); }
-inline cudaError_t cudaFree(void* block) { return std::free(block), cudaSuccess; }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return *stream = new emulator::Stream, cudaSuccess;
+inline cudaError_t cudaMallocHost(void** block, size_t bytes) {
+  const cudaError_t status = cudaMalloc(block, bytes);
+  const std::lock_guard lock(emulator::running);
+  if (status == cudaSuccess) emulator::pinned[static_cast<const char*>(*block)] = bytes;
+  return status;
 }
-inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete stream, cudaSuccess; }
+// CUDA frees memory after all work that was begun.
+inline cudaError_t cudaFree(void* block) {
+  const std::lock_guard lock(emulator::running);
+  emulator::run_all();
+  return std::free(block), cudaSuccess;
+}
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const std::lock_guard lock(emulator::running);
+  emulator::streams.insert(*stream = new emulator::Stream);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(emulator::running);
+  stream->run();
+  emulator::streams.erase(stream);
+  return delete stream, cudaSuccess;
+}
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const std::lock_guard lock(emulator::running);
   stream->follows = false;
-  if (!event->captured) return cudaSuccess;
+  if (!event->captured) {
+    if (stream->captured && event->mark)
+      emulator::refuse("a captured stream waits for work that is not captured");
+    if (event->mark) stream->queue.push_back({.work = {}, .wait = event->mark});
+    return cudaSuccess;
+  }
   auto& forks = event->captured->forks;
   if (!stream->captured) {  // forks off the capture
     stream->captured = event->captured;
@@ -196,33 +174,65 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, u
   }
   return cudaSuccess;
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(emulator::running);
+  if (stream->captured) emulator::refuse("the host waits for a stream that is being captured");
+  return emulator::wait_on_host(stream, nullptr), cudaSuccess;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = new emulator::Event, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
-  return *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count(), cudaSuccess;
+  return *milliseconds = std::chrono::duration<float, std::milli>(to->mark->time - from->mark->time).count(),
+         cudaSuccess;
 }
-inline cudaError_t cudaFreeHost(void* block) { return std::free(block), cudaSuccess; }
+inline cudaError_t cudaFreeHost(void* block) {
+  const std::lock_guard lock(emulator::running);
+  emulator::run_all();
+  emulator::pinned.erase(static_cast<const char*>(block));
+  return std::free(block), cudaSuccess;
+}
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return *event = {std::chrono::steady_clock::now(), stream, stream->captured}, cudaSuccess;
+  const std::lock_guard lock(emulator::running);
+  *event = {std::make_shared<emulator::Mark>(stream), stream, stream->captured};
+  if (!stream->captured) stream->queue.push_back({.work = {}, .mark = event->mark});
+  return cudaSuccess;
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::lock_guard lock(emulator::running);
+  if (event->captured) emulator::refuse("the host waits for an event of a capture");
+  if (event->mark && !event->mark->reached) emulator::wait_on_host(event->stream, event->mark.get());
+  return cudaSuccess;
+}
+// Memory of the host that is not pinned is read at once, and written before the call returns.
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t stream) {
-  return stream->take([=] { std::memmove(to, from, bytes); }, false), cudaSuccess;
+  const std::lock_guard lock(emulator::running);
+  if (kind == cudaMemcpyHostToDevice && !emulator::is_pinned(from)) {
+    const char* first = static_cast<const char*>(from);
+    const auto kept = std::make_shared<std::vector<char>>(first, first + bytes);
+    return stream->take([=] { std::memcpy(to, kept->data(), bytes); }, false), cudaSuccess;
+  }
+  stream->take([=] { std::memmove(to, from, bytes); }, false);
+  if (kind == cudaMemcpyDeviceToHost && !emulator::is_pinned(to) && !stream->captured)
+    emulator::wait_on_host(stream, nullptr);
+  return cudaSuccess;
 }
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return stream->take([=] { std::memset(to, value, bytes); }, false), cudaSuccess;
 }
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const std::lock_guard lock(emulator::running);
   stream->follows = false;
   return stream->captured = new emulator::Captured, cudaSuccess;
 }
 inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = std::exchange(stream->captured, nullptr);
   if ((*graph)->forks.empty()) return cudaSuccess;
-  for (emulator::Stream* fork : (*graph)->forks) *fork = {};
+  for (emulator::Stream* fork : (*graph)->forks) {
+    fork->captured = nullptr;
+    fork->forked = false;
+  }
   return delete *graph, *graph = nullptr, cudaErrorInvalidValue;
 }
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
@@ -231,15 +241,20 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t grap
 inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return delete graph, cudaSuccess; }
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  stream->follows = false;
-  return graph->replay(), cudaSuccess;
+  // The graph may be destroyed before its work runs, which CUDA allows.
+  stream->take([kept = std::make_shared<emulator::Captured>(*graph)] { kept->replay(); }, false);
+  return graph->late = !graph->late, cudaSuccess;
 }
 inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
-  const std::lock_guard lock(emulator::launching);
+  const std::lock_guard lock(emulator::running);
   emulator::shared_limits[kernel] = static_cast<size_t>(bytes);
   return bytes <= 227 << 10 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  return attributes->sharedSizeBytes = 0, cudaSuccess;
+}
+inline cudaError_t cudaFuncGetName(const char** name, const void*) { return *name = "kernel", cudaSuccess; }
 template <class Kernel> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel*) {
   return attributes->ptxVersion = 90, cudaSuccess;
 }
@@ -249,22 +264,16 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   const std::tuple<P...> kept(std::forward<A>(arguments)...);
   const cudaLaunchConfig_t grid = *config;
   {
-    const std::lock_guard lock(emulator::launching);
+    const std::lock_guard lock(emulator::running);
     if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes))
       return cudaErrorInvalidValue;
   }
   const bool waits = grid.numAttrs > 0 && grid.attrs->val.programmaticStreamSerializationAllowed != 0;
-  if (waits && !config->stream->follows) {
-    std::fputs("emulator: a kernel is to begin early, but what comes before it is no kernel\n", stderr);
-    std::abort();
-  }
+  if (waits && !config->stream->follows)
+    emulator::refuse("a kernel is to begin early, but what comes before it is no kernel");
   const auto run = [=] {
-    const std::lock_guard lock(emulator::launching);
-    if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes)) {
-      std::fputs("emulator: a kernel in a graph may have less shared memory than when it was captured\n",
-                 stderr);
-      std::abort();
-    }
+    if (!emulator::fits_shared(reinterpret_cast<const void*>(kernel), grid.dynamicSmemBytes))
+      emulator::refuse("a kernel in a graph may have less shared memory than when it was captured");
     const std::function<void()> body = [&] { std::apply(kernel, kept); };
     gridDim = grid.gridDim;
     blockDim = grid.blockDim;
@@ -272,7 +281,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       for (unsigned y = 0; y < grid.gridDim.y; ++y)
         for (unsigned x = 0; x < grid.gridDim.x; ++x) {
           blockIdx = {x, y, z};
-          emulator::run_block(grid.blockDim, grid.dynamicSmemBytes, body, (x + y + z) % 2 == 1, waits);
+          emulator::run_block(grid.blockDim, grid.dynamicSmemBytes, body, waits);
         }
   };
   return config->stream->take(run, true), cudaSuccess;

@@ -37,6 +37,7 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 template <bool turned>
 void load_matrices(uint32_t& m0, uint32_t& m1, uint32_t& m2, uint32_t& m3, const bf16* row) {
   const int g = emulator::lane() / 4, t = emulator::lane() % 4;
+  emulator::expect_aligned(row, 16);
   int first_lane = 0;
   for (uint32_t* to : {&m0, &m1, &m2, &m3}) {
     const bf16* first = emulator::exchange(0xffffffffu, row, first_lane + (turned ? 2 * t : g));

@@ -53,6 +53,7 @@ struct Block {
   Barrier barrier;
   int alive = 0;
   size_t running = 0;
+  uint64_t moves = 0;  // how often a fiber has ended or passed a barrier
   Fiber* current = nullptr;
   Place scheduler;
   bool waits = false;  // whether its threads must call wait_for_previous_kernel()
@@ -76,9 +77,11 @@ UNTRACED inline void wait_at(Barrier& barrier, int expected) {
   if (++barrier.arrived == expected) {
     barrier.arrived = 0;
     ++barrier.generation;
+    ++block.moves;
     return;
   }
   while (barrier.generation == generation) leave(block.current->place, block.scheduler, Order::none);
+  ++block.moves;
 }
 
 // A meeting of threads that share memory: what each has written before it, all may read after it.
@@ -103,6 +106,7 @@ UNTRACED inline void fiber_main() {
     std::abort();
   }
   block.current->ended = true;
+  ++block.moves;
   --block.alive;
   if (block.alive > 0 && block.barrier.arrived == block.alive) {  // the others need not wait for this thread
     block.barrier.arrived = 0;
@@ -120,8 +124,33 @@ inline void resume(size_t i) {
   begin(block.scheduler, fiber.place, fiber.start);
 }
 
+// Runs each fiber of [begin, end) until it stops, the last ones first if `reversed`.
+inline void resume_each(size_t begin, size_t end, bool reversed) {
+  for (size_t k = begin; k < end; ++k) {
+    const size_t i = reversed ? begin + end - 1 - k : k;
+    if (!block.fibers[i]->ended) resume(i);
+  }
+}
+
+// Runs each warp as far as it comes without the others, the last one first if `reversed`.
+inline void resume_warps(size_t count, bool reversed) {
+  const size_t warps = (count + 31) / 32;
+  for (size_t k = 0; k < warps; ++k) {
+    const size_t begin = (reversed ? warps - 1 - k : k) * 32;
+    uint64_t before = 0;
+    do {
+      before = block.moves;
+      resume_each(begin, begin + 32 < count ? begin + 32 : count, reversed);
+    } while (block.moves != before);
+  }
+}
+
+// Blocks take turns in four orders of their threads: warp after warp or all in step, from the first or from
+// the last one on. A missing barrier shows in one of them at least.
 inline void run_block(const dim3& threads, size_t shared_bytes, const std::function<void()>& body,
-                      bool reversed, bool waits) {
+                      bool waits) {
+  static unsigned blocks_run = 0;
+  const unsigned order = blocks_run++;
   const size_t count = size_t{threads.x} * threads.y * threads.z;
   while (block.fibers.size() < count) block.fibers.push_back(std::make_unique<Fiber>());
   block.shared.reset(static_cast<unsigned char*>(aligned(128, shared_bytes)));
@@ -149,10 +178,10 @@ inline void run_block(const dim3& threads, size_t shared_bytes, const std::funct
       std::fputs("emulator: a block waits at a barrier that not all of its threads reach\n", stderr);
       std::abort();
     }
-    for (size_t k = 0; k < count; ++k) {
-      const size_t i = reversed ? count - 1 - k : k;
-      if (!block.fibers[i]->ended) resume(i);
-    }
+    if (order / 2 % 2 == 0)
+      resume_warps(count, order % 2 == 1);
+    else
+      resume_each(0, count, order % 2 == 1);
   }
 }
 

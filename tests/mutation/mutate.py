@@ -38,6 +38,7 @@ class Mutant:
     tests: list
     compile: list = field(default_factory=list)  # sources that see a fault in a header; else the file itself
     program: bool = False  # the test runs the program, which is linked again too
+    emulated: bool = False  # in a CUDA kernel: planted in an emulated build, where no other is
     quick: bool = False  # one of the few that continuous integration plants
     survives: str = ""  # why no test can notice it; counted apart
 
@@ -97,6 +98,9 @@ class Build:
         for entry in json.loads((self.folder / "compile_commands.json").read_text()):
             self.compilations[str(Path(entry["file"]).resolve())] = shlex.split(entry["command"])
         self.links = {}
+
+    def is_emulated(self):
+        return "TESSERA_CUDA:STRING=EMULATED" in (self.folder / "CMakeCache.txt").read_text()
 
     def link_command(self, target):
         if target not in self.links:
@@ -265,9 +269,10 @@ def main():
     unknown = set(options.names) - {m.name for m in mutants}
     if unknown:
         sys.exit(f"mutate: there is no mutant {sorted(unknown)[0]}")
+    build = Build(options.build)
     chosen = [m for m in mutants if (not options.names or m.name in options.names)
-              and (not options.quick or m.quick)]
-    harness = Harness(Build(options.build), options.trust, options.verbose)
+              and (not options.quick or m.quick) and m.emulated == build.is_emulated()]
+    harness = Harness(build, options.trust, options.verbose)
     verdicts = Verdicts(options.build / "mutants.jsonl", options.anew)
     if options.names or options.quick:
         verdicts.known = {}  # they are asked for: plant them again
