@@ -25,26 +25,26 @@ template <class T> void activate_backward(Activation f, const T* x, const T* dy,
 // what computes like them.
 
 struct Identity {
-  template <class W> TESSERA_HD static W value(W x) { return x; }
-  template <class W> TESSERA_HD static W slope(W) { return 1; }
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return x; }
+  template <class W> TESSERA_IN_LOOPS static W slope(W) { return 1; }
 };
 
 struct Relu {
-  template <class W> TESSERA_HD static W value(W x) { return x < 0 ? W(0) : x; }
-  template <class W> TESSERA_HD static W slope(W x) { return x > 0 ? W(1) : W(0); }
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return x < 0 ? W(0) : x; }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) { return x > 0 ? W(1) : W(0); }
 };
 
 struct Gelu {
-  template <class W> TESSERA_HD static W value(W x) { return x * fast_normal(x).cumulative; }
-  template <class W> TESSERA_HD static W slope(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return x * fast_normal(x).cumulative; }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) {
     const Normal<W> at = fast_normal(x);
     return at.cumulative + x * at.density;
   }
 };
 
 struct Sigmoid {
-  template <class W> TESSERA_HD static W value(W x) { return 1 / (1 + fast_exp(-x)); }
-  template <class W> TESSERA_HD static W slope(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return 1 / (1 + fast_exp(-x)); }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) {
     const W s = value(x);
     return s * (1 - s);
   }
@@ -52,34 +52,34 @@ struct Sigmoid {
 
 struct GeluTanh {  // (1 + tanh u) / 2 = sigmoid(2u)
   static constexpr double two_root = 1.5957691216057307118, cubic = 0.044715;  // 2 sqrt(2 / pi)
-  template <class W> TESSERA_HD static W value(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) {
     return x * Sigmoid::value(W(two_root) * (x + W(cubic) * x * x * x));
   }
-  template <class W> TESSERA_HD static W slope(W x) {
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) {
     const W s = Sigmoid::value(W(two_root) * (x + W(cubic) * x * x * x));
     return s + x * s * (1 - s) * W(two_root) * (1 + 3 * W(cubic) * x * x);
   }
 };
 
 struct Silu {
-  template <class W> TESSERA_HD static W value(W x) { return x * Sigmoid::value(x); }
-  template <class W> TESSERA_HD static W slope(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return x * Sigmoid::value(x); }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) {
     const W s = Sigmoid::value(x);
     return s * (1 + x * (1 - s));
   }
 };
 
 struct LogSigmoid {
-  template <class W> TESSERA_HD static W value(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) {
     const W size = x < 0 ? -x : x;
     return (x < 0 ? x : W(0)) - fast_log1p(fast_exp(-size));
   }
-  template <class W> TESSERA_HD static W slope(W x) { return Sigmoid::value(-x); }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) { return Sigmoid::value(-x); }
 };
 
 struct Tanh {
-  template <class W> TESSERA_HD static W value(W x) { return fast_tanh(x); }
-  template <class W> TESSERA_HD static W slope(W x) {
+  template <class W> TESSERA_IN_LOOPS static W value(W x) { return fast_tanh(x); }
+  template <class W> TESSERA_IN_LOOPS static W slope(W x) {
     const W y = fast_tanh(x);
     return 1 - y * y;
   }

@@ -4,6 +4,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
@@ -71,7 +72,7 @@ void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, 
   parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
 #pragma omp simd
-      for (int64_t j = 0; j < width; ++j) y[i * width + j] = T(a[j] * W(x[i * width + j]) + b[j]);
+      for (int64_t j = 0; j < width; ++j) store(y[i * width + j], a[j] * W(x[i * width + j]) + b[j]);
   });
 }
 
@@ -106,7 +107,7 @@ void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, con
           const int64_t at = i * width + j;
           const W h = (W(x[at]) - mean[j]) * rstd[j];
           const W d = rstd[j] * W(weight[j]) * (W(dy[at]) - share * (dy_sum[j] + h * dy_h[j]));
-          dx.data[at] = T(dx.add ? W(dx.data[at]) + d : d);
+          store(dx.data[at], dx.add ? W(dx.data[at]) + d : d);
         }
     });
   }

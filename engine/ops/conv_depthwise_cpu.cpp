@@ -6,6 +6,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/storage.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {
@@ -59,7 +60,7 @@ void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const
         each_channel(s, [=](int64_t o, int64_t c) { sum[o] += tap[o] * W(in[c]); });
       });
       T* out = y + (i * s.out_w + j) * s.out;
-      for (int64_t o = 0; o < s.out; ++o) out[o] = T(sum[o]);
+      for (int64_t o = 0; o < s.out; ++o) store(out[o], sum[o]);
     }
 }
 
@@ -77,7 +78,7 @@ template <class T> void dx_of_image(const ConvSize& s, const T* dy, const Wide<T
       });
     }
   const W* sum = sums.data();
-  for (int64_t i = 0; i < pixels; ++i) dx[i] = T(add ? W(dx[i]) + sum[i] : sum[i]);
+  for (int64_t i = 0; i < pixels; ++i) store(dx[i], add ? W(dx[i]) + sum[i] : sum[i]);
 }
 
 // Adds an image's part of the gradients of the taps [window, out] and the bias [out].

@@ -1,6 +1,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/conv_windows.h"
 
 namespace tessera {
@@ -36,7 +37,7 @@ void UnfoldKernels<Cpu>::backward(const ConvSize& s, const T* dy, Target<T> dx) 
         },
         [](int64_t, int64_t) {});
     T* image = dx.data + b * pixels;
-    for (int64_t i = 0; i < pixels; ++i) image[i] = T(dx.add ? W(image[i]) + sum[i] : sum[i]);
+    for (int64_t i = 0; i < pixels; ++i) store(image[i], dx.add ? W(image[i]) + sum[i] : sum[i]);
   });
 }
 

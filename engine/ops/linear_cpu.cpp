@@ -6,7 +6,9 @@
 #include "engine/cpu/each.h"
 #include "engine/cpu/panel_gemm.h"
 #include "engine/ops/activations_kernels.h"
+#include "engine/ops/linear_bf16.h"
 #include "engine/ops/linear_kernels.h"
+#include "engine/ops/linear_tiles.h"
 
 // The rows are cut into tiles that stay in the second cache from the product to the activation and, in the
 // backward pass, from dz to both products that read it. The tiles of a group share one sum for dweight.
@@ -15,28 +17,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t block = 12;  // rows that small_gemm holds in registers
-
-// The rows that a tile has at least, but for the last one.
-int64_t least_rows() { return chunk_length(block, block); }
-
-int64_t whole_blocks(int64_t rows) {
-  const int64_t least = least_rows();
-  return (rows + least - 1) / least * least;
-}
-
-// The rows of a tile: `rows` cut into equal parts that the cache holds.
-int64_t rows_a_tile(int64_t rows) {
-  constexpr int64_t most = 144;
-  const int64_t tiles = std::max<int64_t>(1, (rows + most - 1) / most);
-  return whole_blocks(std::max<int64_t>(1, (rows + tiles - 1) / tiles));
-}
-
-// The rows of a group: enough equal groups to keep the threads busy, none much smaller than `least` rows.
-int64_t rows_a_group(int64_t rows, int64_t least) {
-  const int64_t groups = std::clamp<int64_t>(rows / least, 1, 8);
-  return whole_blocks(std::max<int64_t>(1, (rows + groups - 1) / groups));
-}
+using namespace linear_tiles;
 
 // Packs all panels of B [depth, n].
 template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide<T>* panels) {
@@ -165,6 +146,9 @@ template <>
 template <class T>
 void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
                                  Activation f, T* y, T* slope) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return linear_forward_bf16(*kernels, size, x, weight, bias, f, y, slope);
   using W = Wide<T>;
   const auto [rows, in, out] = size;
   const Workspace<W> panels(packed_elements<W>(in, out)), first(bias ? out : 0);
@@ -192,25 +176,20 @@ template <>
 template <class T>
 void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* dy, T* slope, const T* x,
                                   const T* weight, const LayerGradients<T>& gradients) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return linear_backward_bf16(*kernels, size, dy, slope, x, weight, gradients);
   using W = Wide<T>;
   const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
-  // dweight is summed by groups of rows. Where the rows are too few to keep the threads busy, or the weight
-  // is large, it is summed by slabs of its outputs instead.
-  constexpr int64_t most_groups = 8, most_summed = 1 << 23;
-  const int64_t least_group = chunk_length(512), least_slab = 2 * least_rows();
   const auto [rows, in, out] = size;
-  const bool few = rows < most_groups * least_group,
-             by_groups = !few && most_groups * out * in <= most_summed;
-  const int64_t group = by_groups ? rows_a_group(rows, least_group)
-                                  : rows_a_tile(rows_a_group(rows, least_rows())),
-                groups = std::max<int64_t>(1, (rows + group - 1) / group), sums = by_groups ? groups : 1,
-                slab = std::clamp(whole_blocks(out / most_groups), least_slab, 4 * least_slab);
+  const WeightSums by(rows, in, out);
+  const int64_t group = by.group;
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
-  const Workspace<W> dweight_sums(dweight ? sums * out * in : 0), dbias_sums(dbias ? groups * out : 0),
-      x_panels(dweight && few ? packed_elements<W>(rows, in) : 0);
+  const Workspace<W> dweight_sums(dweight ? by.sums() * out * in : 0),
+      dbias_sums(dbias ? by.groups * out : 0), x_panels(dweight && by.few ? packed_elements<W>(rows, in) : 0);
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
-  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), few ? x_panels.data() : nullptr};
+  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), by.few ? x_panels.data() : nullptr};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
   };
@@ -219,19 +198,19 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
     if (dbias) std::fill_n(dbias_sums.data(), out, W(0));
   }
   parallel_for(rows, group, [&, in = in, out = out](int64_t begin, int64_t end) {
-    pass.group(begin, end, dweight && by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
+    pass.group(begin, end, dweight && by.by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
                dbias ? group_of(dbias_sums, begin, out) : nullptr);
   });
-  if (dweight && few)
+  if (dweight && by.few)
     parallel_for(rows, rows_a_tile(rows), [&, in = in](int64_t begin, int64_t end) {
       pass.pack_tile(begin, end - begin, x_panels.data() + packed_elements<W>(begin, in));
     });
-  if (dweight && !by_groups)
-    parallel_for(out, slab, [&, in = in](int64_t begin, int64_t end) {
+  if (dweight && !by.by_groups)
+    parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * in);
     });
-  if (dweight) total(sums, out * in, dweight_sums.data(), dweight);
-  if (dbias) total(groups, out, dbias_sums.data(), dbias);
+  if (dweight) total(by.sums(), out * in, dweight_sums.data(), dweight);
+  if (dbias) total(by.groups, out, dbias_sums.data(), dbias);
 }
 
 TESSERA_FOR_FLOATS(LinearKernels<Cpu>::forward)

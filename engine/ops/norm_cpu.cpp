@@ -3,6 +3,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/norm_kernels.h"
 
 namespace tessera {
@@ -44,7 +45,7 @@ void LayerNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, 
       const auto m = mean[i] = stats.mean, r = rstd[i] = stats.rstd;
 #pragma omp simd
       for (int64_t j = 0; j < width; ++j)
-        out[j] = T((Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
+        store(out[j], (Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
     }
   });
 }
@@ -82,7 +83,7 @@ void LayerNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, con
       for (int64_t j = 0; j < width; ++j) {
         const W h = (W(x_row[j]) - m) * r;
         const W d = (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
-        dx_row[j] = T(keep != 0 ? W(dx_row[j]) + d : d);
+        store(dx_row[j], keep != 0 ? W(dx_row[j]) + d : d);
       }
     }
   });

@@ -28,7 +28,7 @@ void TakeKernels<Cpu>::backward(const TakeSize& size, const int64_t* index, cons
         const T* d = dy + (o * count + i) * inner;
         T* row = to + index[i] * inner;
 #pragma omp simd
-        for (int64_t j = 0; j < inner; ++j) row[j] = T(Wide<T>(row[j]) + Wide<T>(d[j]));
+        for (int64_t j = 0; j < inner; ++j) store(row[j], Wide<T>(row[j]) + Wide<T>(d[j]));
       }
     }
   });

@@ -2,6 +2,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/optim/chunks.h"
 #include "engine/optim/clip_kernels.h"
 
@@ -32,7 +33,7 @@ void ClipKernels<Cpu>::scale(const ClipItem<T>* items, int64_t count, double fac
       const Chunks::Chunk at = chunks[c];
       T* g = items[at.item].g;
 #pragma omp simd
-      for (int64_t i = at.begin; i < at.end; ++i) g[i] = T(Wide<T>(g[i]) * f);
+      for (int64_t i = at.begin; i < at.end; ++i) store(g[i], Wide<T>(g[i]) * f);
     }
   });
 }

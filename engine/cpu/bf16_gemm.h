@@ -1,0 +1,79 @@
+#pragma once
+
+// Products of bf16 matrices on one core, summed in float, by the processor's instructions for them:
+// AVX-512-BF16 multiplies two numbers a lane, twice the operations of a float product, and AMX-BF16 whole
+// tiles. Both read bf16 in pairs that follow one another along the depth of the product, so each factor lies
+// in pairs or is packed into them. A processor without either widens to float (panel_gemm.h).
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace tessera {
+
+inline constexpr int64_t bf16_lanes = 16;  // columns of a vector of float sums
+inline constexpr int64_t bf16_panel = 32;  // columns of a panel, the width at which products are fastest
+
+// The number of pairs that a depth has; an odd depth ends with a zero.
+constexpr int64_t pairs_of(int64_t depth) { return (depth + 1) / 2; }
+
+constexpr int64_t whole_bf16_vectors(int64_t columns) {
+  return (columns + bf16_lanes - 1) / bf16_lanes * bf16_lanes;
+}
+constexpr int64_t whole_bf16_panels(int64_t columns) {
+  return (columns + bf16_panel - 1) / bf16_panel * bf16_panel;
+}
+
+// The left factor: the numbers 2 k and 2 k + 1 of row i lie side by side at data + i * row + k * pair.
+struct LeftPairs {
+  const bf16* data;
+  int64_t row, pair;
+};
+
+// The right factor: the numbers 2 k and 2 k + 1 of column j lie side by side at data + k * pair + 2 j.
+struct RightPairs {
+  const bf16* data;
+  int64_t pair;
+};
+
+// Row i begins at data + i * row; the null `data` of a start means zeros.
+struct FloatRows {
+  float* data;
+  int64_t row;
+};
+
+// The functions of one kind of processor.
+struct Bf16Kernels {
+  const char* name;  // "AVX-512-BF16"
+
+  // C [m, columns] = start + alpha A B; columns are whole vectors. `start` may be C itself.
+  void (*multiply)(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
+                   FloatRows start, FloatRows c);
+
+  // A right factor from B [depth, columns] whose rows are `stride` apart: the rows are interleaved two by
+  // two, with zeros up to a whole vector of columns and an even depth. to [pairs, columns, 2], `pair` from
+  // row to row.
+  void (*interleave)(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                     int64_t pair);
+
+  // The same from B's transpose [columns, depth].
+  void (*interleave_transposed)(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                                int64_t pair);
+
+  // A left factor [m, depth] from its transpose [depth, m], in the order that this processor reads fastest;
+  // `to` has room for left_elements(depth, m).
+  LeftPairs (*left_of_transposed)(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to);
+};
+
+constexpr int64_t left_elements(int64_t depth, int64_t m) {
+  return whole_bf16_vectors(pairs_of(depth)) * 2 * whole_bf16_vectors(m);
+}
+
+// Those of this processor, or of the one that TESSERA_CPU names; null where it has no instructions for bf16.
+const Bf16Kernels* bf16_kernels();
+
+// What each of the two kinds has; null in a build for another architecture.
+const Bf16Kernels* avx512_bf16_kernels();
+const Bf16Kernels* amx_bf16_kernels();
+
+}  // namespace tessera

@@ -1,0 +1,117 @@
+// Compiled for AMX-BF16 whatever the rest is compiled for; see bf16_gemm_avx512_cpu.cpp, whose kernels
+// multiply what does not fill a tile: every processor with AMX-BF16 has AVX-512-BF16.
+
+#include "engine/cpu/bf16_gemm.h"
+
+#if defined(__AMX_BF16__) && defined(__AMX_TILE__)
+
+#include <immintrin.h>
+
+#include "engine/cpu/bf16_gemm_x86.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t side = 16;  // rows of a tile, pairs of its rows
+
+// The shapes of the eight tiles as the processor reads them: each has 16 rows of 64 bytes.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+FloatRows from(FloatRows rows, int64_t i, int64_t j) {
+  return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
+}
+
+// c [16, 16] = start + alpha sum
+void store_tile(const float* sum, float alpha, FloatRows start, FloatRows c) {
+  for (int64_t r = 0; r < side; ++r) {
+    const __m512 added = start.data ? _mm512_loadu_ps(start.data + r * start.row) : _mm512_setzero_ps();
+    _mm512_storeu_ps(c.data + r * c.row,
+                     _mm512_fmadd_ps(_mm512_set1_ps(alpha), _mm512_load_ps(sum + r * side), added));
+  }
+}
+
+// C [16 tall, 16 wide] of whole tiles: tiles 0 to 3 hold the sums, 4 and 5 A's, 6 and 7 B's.
+template <bool tall, bool wide>
+void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start, FloatRows c) {
+  const auto a_bytes = static_cast<int>(a.row * 2), b_bytes = static_cast<int>(b.pair * 2);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t k = 0; k < pairs; k += side) {
+    const bf16 *left = a.data + 2 * k, *right = b.data + k * b.pair;
+    _tile_loadd(4, left, a_bytes);
+    _tile_loadd(6, right, b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (wide) {
+      _tile_loadd(7, right + 2 * side, b_bytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (tall) {
+      _tile_loadd(5, left + side * a.row, a_bytes);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (wide) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  alignas(64) float sums[4][side * side];
+  constexpr int row_bytes = side * 4;
+  _tile_stored(0, sums[0], row_bytes);
+  _tile_stored(1, sums[1], row_bytes);
+  _tile_stored(2, sums[2], row_bytes);
+  _tile_stored(3, sums[3], row_bytes);
+  for (int64_t t = 0; t < 4; ++t)
+    if ((tall || t < 2) && (wide || t % 2 == 0))
+      store_tile(sums[t], alpha, from(start, t / 2 * side, t % 2 * side),
+                 from(c, t / 2 * side, t % 2 * side));
+}
+
+void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
+              FloatRows start, FloatRows c) {
+  const auto& plain = *avx512_bf16_kernels();
+  const int64_t whole_m = m / side * side, whole_pairs = pairs / side * side;
+  if (a.pair != 2 || whole_m == 0 || whole_pairs == 0)
+    return plain.multiply(m, columns, pairs, a, b, alpha, start, c);
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+  for (int64_t i = 0; i < whole_m; i += 2 * side)
+    for (int64_t j = 0; j < columns; j += 2 * side) {
+      const bool tall = whole_m - i > side, wide = columns - j > side;
+      const auto tiles = tall ? (wide ? multiply_tiles<true, true> : multiply_tiles<true, false>)
+                              : (wide ? multiply_tiles<false, true> : multiply_tiles<false, false>);
+      tiles(whole_pairs, {a.data + i * a.row, a.row, 2}, {b.data + 2 * j, b.pair}, alpha, from(start, i, j),
+            from(c, i, j));
+    }
+  _tile_release();
+  if (whole_pairs < pairs)
+    plain.multiply(whole_m, columns, pairs - whole_pairs, {a.data + 2 * whole_pairs, a.row, 2},
+                   {b.data + whole_pairs * b.pair, b.pair}, alpha, c, c);
+  if (whole_m < m)
+    plain.multiply(m - whole_m, columns, pairs, {a.data + whole_m * a.row, a.row, 2}, b, alpha,
+                   from(start, whole_m, 0), from(c, whole_m, 0));
+}
+
+}  // namespace
+
+const Bf16Kernels* amx_bf16_kernels() {
+  static const Bf16Kernels kernels = [] {
+    Bf16Kernels k = *avx512_bf16_kernels();
+    k.name = "AMX-BF16";
+    k.multiply = multiply;
+    k.left_of_transposed = left_rows_of_transposed;
+    return k;
+  }();
+  return &kernels;
+}
+
+}  // namespace tessera
+
+#else
+
+const tessera::Bf16Kernels* tessera::amx_bf16_kernels() { return nullptr; }
+
+#endif

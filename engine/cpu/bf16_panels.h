@@ -1,0 +1,100 @@
+#pragma once
+
+// Many rows of bf16 against one factor that is packed once, as panel_gemm.h for float: the factor lies in
+// panels of 32 columns, and 144 rows of a panel's product at a time wait in the first cache for what is done
+// with them (an activation, rounding to bf16).
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "engine/core/scratch.h"
+#include "engine/cpu/bf16_gemm.h"
+#include "engine/cpu/gemm.h"
+
+namespace tessera {
+
+// The number of elements of a packed B [depth, n].
+constexpr int64_t bf16_packed_elements(int64_t depth, int64_t n) {
+  return whole_bf16_panels(n) * 2 * pairs_of(depth);
+}
+
+// Packs the panel of op(B) [depth, n] that begins at `column`. The panels follow one another.
+inline void pack_bf16_panel(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor<bf16>& b,
+                            int64_t column, bf16* panels) {
+  const auto pack = b.transposed ? kernels.interleave_transposed : kernels.interleave;
+  pack(depth, std::min(bf16_panel, n - column), b.from(0, column).data, b.stride,
+       panels + column * 2 * pairs_of(depth), 2 * bf16_panel);
+}
+
+inline void pack_bf16_panels(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor<bf16>& b,
+                             bf16* panels) {
+  for (int64_t j = 0; j < n; j += bf16_panel) pack_bf16_panel(kernels, depth, n, b, j, panels);
+}
+
+// op(A) [rows, depth] as a left factor: where it lies if its rows are whole pairs, else copied into this
+// thread's scratch memory `which`.
+template <int which>
+LeftPairs left_factor(const Bf16Kernels& kernels, int64_t rows, int64_t depth, const Factor<bf16>& a) {
+  if (a.transposed)
+    return kernels.left_of_transposed(depth, rows, a.data, a.stride,
+                                      thread_scratch<bf16, which>(left_elements(depth, rows)));
+  if (depth % 2 == 0) return {a.data, a.stride, 2};
+  bf16* copy = thread_scratch<bf16, which>(rows * (depth + 1));
+  for (int64_t i = 0; i < rows; ++i) {
+    std::copy_n(a.data + i * a.stride, depth, copy + i * (depth + 1));
+    copy[i * (depth + 1) + depth] = bf16(0.0f);
+  }
+  return {copy, depth + 1, 2};
+}
+
+// Products of a left factor with the panels. done(i, rows, j, columns, block) takes each block of the result,
+// of rows i on and columns j on; a row of `block` has 32 numbers. `start`, one row for all, has whole
+// vectors; null means zeros.
+template <class Done>
+void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, LeftPairs a,
+                          const bf16* panels, const float* start, Done&& done) {
+  constexpr int64_t most_rows = 144;
+  alignas(64) std::array<float, most_rows * bf16_panel> block;
+  const int64_t pairs = pairs_of(depth), pieces = (m + most_rows - 1) / most_rows;
+  for (int64_t j = 0; j < n; j += bf16_panel) {
+    const int64_t columns = std::min(bf16_panel, n - j);
+    const FloatRows from{start ? const_cast<float*>(start) + j : nullptr, 0};
+    for (int64_t i = 0, piece = 0; piece < pieces; ++piece) {
+      const int64_t rows = (m - i) / (pieces - piece);
+      kernels.multiply(rows, whole_bf16_vectors(columns), pairs, {a.data + i * a.row, a.row, a.pair},
+                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1, from, {block.data(), bf16_panel});
+      done(i, rows, j, columns, block.data());
+      i += rows;
+    }
+  }
+}
+
+// to(i, j) = f(block(i, j)) for a block of multiply_bf16_panels(); whole panels have loops of a fixed length.
+template <class F> void each_of_block(int64_t rows, int64_t columns, F&& f) {
+  if (columns == bf16_panel) {
+    for (int64_t i = 0; i < rows; ++i)
+#pragma omp simd
+      for (int64_t j = 0; j < bf16_panel; ++j) f(i, j);
+  } else {
+    for (int64_t i = 0; i < rows; ++i)
+#pragma omp simd
+      for (int64_t j = 0; j < columns; ++j) f(i, j);
+  }
+}
+
+// y [rows, columns] = block or, with `add`, += block, rounded to bf16.
+inline void store_block(int64_t rows, int64_t columns, const float* block, bool add, bf16* y,
+                        int64_t stride) {
+  if (add)
+    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
+      bf16& to = y[i * stride + j];
+      to.bits = bf16(float(to) + block[i * bf16_panel + j]).bits;
+    });
+  else
+    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
+      y[i * stride + j].bits = bf16(block[i * bf16_panel + j]).bits;
+    });
+}
+
+}  // namespace tessera

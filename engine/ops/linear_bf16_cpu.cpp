@@ -1,0 +1,202 @@
+#include <algorithm>
+
+#include "engine/core/dispatch.h"
+#include "engine/core/parallel.h"
+#include "engine/core/scratch.h"
+#include "engine/cpu/bf16_panels.h"
+#include "engine/cpu/each.h"
+#include "engine/ops/activations_kernels.h"
+#include "engine/ops/linear_bf16.h"
+#include "engine/ops/linear_tiles.h"
+
+// As linear_cpu.cpp, with the products of engine/cpu/bf16_gemm.h: x, dy and the weight are read as they are
+// stored, and what is written is rounded once, from sums in float.
+
+namespace tessera {
+
+namespace {
+
+using namespace linear_tiles;
+
+constexpr int of_left = 10, of_right = 11;  // keys of a thread's scratch memory
+
+// y = f(z) and, unless null, slope = f'(z) for a block of z.
+void activate_block(Activation f, int64_t rows, int64_t columns, const float* z, bf16* y, bf16* slope,
+                    int64_t stride) {
+  with_activation(f, [=]<class F>(F) {
+    if (!slope)
+      return each_of_block(rows, columns, [=](int64_t i, int64_t j) {
+        store(y[i * stride + j], F::value(z[i * bf16_panel + j]));
+      });
+    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
+      const float at = z[i * bf16_panel + j];
+      store(y[i * stride + j], F::value(at));
+      store(slope[i * stride + j], F::slope(at));
+    });
+  });
+}
+
+// Packs op(B) [depth, n] on all threads.
+void pack_all(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor<bf16>& b, bf16* panels) {
+  parallel_for(n, bf16_panel, [&](int64_t j, int64_t end) {
+    for (; j < end; j += bf16_panel) pack_bf16_panel(kernels, depth, n, b, j, panels);
+  });
+}
+
+// What the backward pass reads and writes. The sums of dweight have rows of `width` floats.
+struct BackwardPass {
+  const Bf16Kernels& kernels;
+  LinearSize size;
+  const bf16 *dy, *x;
+  bf16* slope;
+  Target<bf16> dx;
+  const bf16* weight;    // packed in panels
+  const bf16* x_panels;  // all tiles of x, packed one after another; null if each use packs its own
+  int64_t width;
+
+  static int64_t rows_of_tile(int64_t rows) { return rows_a_tile(rows, 288); }
+
+  // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
+  const bf16* make_dz(int64_t at, int64_t n) const {
+    if (!slope) return dy + at;
+    bf16* dz = slope + at;
+    const bf16* from = dy + at;
+    write_each(0, n, dz, false, [=](int64_t i) { return float(from[i]) * float(dz[i]); });
+    return dz;
+  }
+
+  void add_bias_gradient(int64_t rows, const bf16* dz, float* sum) const {
+    for (int64_t i = 0; i < rows; ++i)
+      write_each(0, size.out, sum, true, [row = dz + i * size.out](int64_t j) { return float(row[j]); });
+  }
+
+  void input_gradient(int64_t row, int64_t rows, const bf16* dz) const {
+    bf16* to = dx.data + row * size.in;
+    const LeftPairs left = left_factor<of_left>(kernels, rows, size.out, {dz, size.out});
+    multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr,
+                         [&](int64_t i, int64_t some, int64_t j, int64_t columns, const float* block) {
+                           store_block(some, columns, block, dx.add, to + i * size.in + j, size.in);
+                         });
+  }
+
+  void pack_tile(int64_t row, int64_t rows, bf16* panels) const {
+    pack_bf16_panels(kernels, rows, size.in, {x + row * size.in, size.in}, panels);
+  }
+
+  const bf16* panels_of_tile(int64_t row, int64_t rows) const {
+    if (x_panels) return x_panels + row * whole_bf16_panels(size.in);
+    bf16* panels = thread_scratch<bf16, of_right>(bf16_packed_elements(rows, size.in));
+    pack_tile(row, rows, panels);
+    return panels;
+  }
+
+  // sum [outs, width] += dz^T x for some rows of x and the first `outs` columns of dz; `first` writes the sum
+  // instead.
+  void weight_gradient(int64_t row, int64_t rows, const bf16* dz, int64_t outs, bool first,
+                       float* sum) const {
+    const bf16* panels = panels_of_tile(row, rows);
+    const LeftPairs left = left_factor<of_left>(kernels, outs, rows, {dz, size.out, true});
+    const int64_t pairs = pairs_of(rows);
+    for (int64_t j = 0; j < width; j += bf16_panel) {
+      const FloatRows to{sum + j, width};
+      kernels.multiply(outs, std::min(bf16_panel, width - j), pairs, left,
+                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1, first ? FloatRows{nullptr, 0} : to, to);
+    }
+  }
+
+  // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.
+  void group(int64_t begin, int64_t end, float* dweight_sum, float* dbias_sum) const {
+    if (dbias_sum) std::fill_n(dbias_sum, size.out, 0.0f);
+    const int64_t step = rows_of_tile(end - begin);
+    for (int64_t row = begin; row < end; row += step) {
+      const int64_t rows = std::min(step, end - row);
+      const bf16* dz = make_dz(row * size.out, rows * size.out);
+      if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
+      if (dx) input_gradient(row, rows, dz);
+      if (dweight_sum) weight_gradient(row, rows, dz, size.out, row == begin, dweight_sum);
+    }
+  }
+
+  // Rows [begin, end) of dweight over all rows of x, after every dz has been made.
+  void slab(int64_t begin, int64_t end, float* dweight_sum) const {
+    const int64_t step = tile_of_slabs();
+    for (int64_t row = 0; row < size.rows; row += step)
+      weight_gradient(row, std::min(step, size.rows - row), (slope ? slope : dy) + row * size.out + begin,
+                      end - begin, row == 0, dweight_sum);
+  }
+
+  // An even number of rows, so that the panels of the tiles before a row fill that row's share of x_panels.
+  int64_t tile_of_slabs() const { return 2 * pairs_of(rows_of_tile(size.rows)); }
+};
+
+// to [rows, columns] = the sum over the groups in their order. sums [groups, rows, width]
+void total(int64_t groups, int64_t rows, int64_t columns, int64_t width, const float* sums,
+           const Target<bf16>& to) {
+  parallel_rows(rows, columns, [&](int64_t r) {
+    const float* from = sums + r * width;
+    write_each(0, columns, to.data + r * columns, to.add, [=](int64_t i) {
+      float sum = from[i];
+      for (int64_t g = 1; g < groups; ++g) sum += from[g * rows * width + i];
+      return sum;
+    });
+  });
+}
+
+}  // namespace
+
+void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, const bf16* x,
+                         const bf16* weight, const bf16* bias, Activation f, bf16* y, bf16* slope) {
+  const auto [rows, in, out] = size;
+  const Workspace<bf16> panels(bf16_packed_elements(in, out));
+  const Workspace<float> first(bias ? whole_bf16_panels(out) : 0);
+  if (DryRun::active()) return;
+  pack_all(kernels, in, out, {weight, in, true}, panels.data());
+  if (bias) std::fill(std::copy_n(bias, out, first.data()), first.data() + whole_bf16_panels(out), 0.0f);
+  const float* start = bias ? first.data() : nullptr;
+  const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
+  parallel_for(rows, tile, [=, &kernels, &panels, in = in, out = out](int64_t begin, int64_t end) {
+    const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
+    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start,
+                         [=](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
+                           const int64_t at = (begin + i) * out + j;
+                           activate_block(f, some, columns, z, y + at, slope ? slope + at : nullptr, out);
+                         });
+  });
+}
+
+void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, const bf16* dy, bf16* slope,
+                          const bf16* x, const bf16* weight, const LayerGradients<bf16>& gradients) {
+  const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
+  const auto [rows, in, out] = size;
+  const WeightSums by(rows, in, out);
+  const int64_t width = whole_bf16_vectors(in), group = by.group;
+  const Workspace<bf16> panels(dx ? bf16_packed_elements(out, in) : 0),
+      x_panels(dweight && by.few ? bf16_packed_elements(rows, in) : 0);
+  const Workspace<float> dweight_sums(dweight ? by.sums() * out * width : 0),
+      dbias_sums(dbias ? by.groups * out : 0);
+  if (DryRun::active()) return;
+  if (dx) pack_all(kernels, out, in, {weight, in}, panels.data());
+  const BackwardPass pass{kernels, size, dy, x, slope, dx, panels.data(), by.few ? x_panels.data() : nullptr,
+                          width};
+  if (rows == 0) {  // there is no tile to write the sums
+    if (dweight) std::fill_n(dweight_sums.data(), out * width, 0.0f);
+    if (dbias) std::fill_n(dbias_sums.data(), out, 0.0f);
+  }
+  parallel_for(rows, group, [&, out = out](int64_t begin, int64_t end) {
+    const int64_t g = begin / group;
+    pass.group(begin, end, dweight && by.by_groups ? dweight_sums.data() + g * out * width : nullptr,
+               dbias ? dbias_sums.data() + g * out : nullptr);
+  });
+  if (dweight && by.few)
+    parallel_for(rows, pass.tile_of_slabs(), [&, in = in](int64_t begin, int64_t end) {
+      pass.pack_tile(begin, end - begin, x_panels.data() + begin * whole_bf16_panels(in));
+    });
+  if (dweight && !by.by_groups)
+    parallel_for(out, by.slab, [&](int64_t begin, int64_t end) {
+      pass.slab(begin, end, dweight_sums.data() + begin * width);
+    });
+  if (dweight) total(by.sums(), out, in, width, dweight_sums.data(), dweight);
+  if (dbias) total(by.groups, 1, out, out, dbias_sums.data(), dbias);
+}
+
+}  // namespace tessera

@@ -1,0 +1,57 @@
+#pragma once
+
+// How linear's CPU kernels cut the rows of x.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/core/parallel.h"
+
+namespace tessera::linear_tiles {
+
+inline constexpr int64_t block = 12;  // rows whose sums a kernel holds in registers
+
+// The rows that a tile has at least, but for the last one.
+inline int64_t least_rows() { return chunk_length(block, block); }
+
+inline int64_t whole_blocks(int64_t rows) {
+  const int64_t least = least_rows();
+  return (rows + least - 1) / least * least;
+}
+
+// `rows` cut into `parts` nearly equal parts of whole blocks.
+inline int64_t part_of(int64_t rows, int64_t parts) {
+  return whole_blocks(std::max<int64_t>(1, (rows + parts - 1) / parts));
+}
+
+// The rows of a tile: `rows` cut into equal parts of at most `most`, which the cache holds.
+inline int64_t rows_a_tile(int64_t rows, int64_t most = 144) {
+  return part_of(rows, std::max<int64_t>(1, (rows + most - 1) / most));
+}
+
+// The rows of a group: enough equal groups to keep the threads busy, none much smaller than `least` rows.
+inline int64_t rows_a_group(int64_t rows, int64_t least) {
+  return part_of(rows, std::clamp<int64_t>(rows / least, 1, 8));
+}
+
+// How the gradient of a weight [out, in] is summed: by groups of rows, each with a sum of its own; or, where
+// the rows are too few to keep the threads busy or the weight is large, by slabs of its outputs.
+struct WeightSums {
+  bool few, by_groups;
+  int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
+  int64_t slab;           // outputs of a slab
+
+  WeightSums(int64_t rows, int64_t in, int64_t out) {
+    constexpr int64_t most_groups = 8, most_summed = 1 << 23;
+    const int64_t least_group = chunk_length(512), least_slab = 2 * least_rows();
+    few = rows < most_groups * least_group;
+    by_groups = !few && most_groups * out * in <= most_summed;
+    group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, least_rows()));
+    groups = std::max<int64_t>(1, (rows + group - 1) / group);
+    slab = std::clamp(whole_blocks(out / most_groups), least_slab, 4 * least_slab);
+  }
+
+  int64_t sums() const { return by_groups ? groups : 1; }
+};
+
+}  // namespace tessera::linear_tiles

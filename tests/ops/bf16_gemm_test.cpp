@@ -1,0 +1,109 @@
+#include "engine/cpu/bf16_gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "engine/core/random.h"
+#include "engine/cpu/processor.h"
+
+using namespace tessera;
+
+namespace {
+
+using Numbers = std::vector<bf16>;
+
+Numbers random_numbers(int64_t n, uint64_t seed) {
+  Random random(seed);
+  Numbers numbers(static_cast<size_t>(n));
+  for (bf16& x : numbers) x = bf16(static_cast<float>(random.normal()));
+  return numbers;
+}
+
+Numbers turned(const Numbers& x, int64_t rows, int64_t columns) {
+  Numbers result(x.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      result[static_cast<size_t>(j * rows + i)] = x[static_cast<size_t>(i * columns + j)];
+  return result;
+}
+
+// 1 + a b / 2 in double. a [m, depth], b [depth, n]
+std::vector<double> expected(int64_t m, int64_t n, int64_t depth, const Numbers& a, const Numbers& b) {
+  std::vector<double> c;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; ++k)
+        sum += double(float(a[static_cast<size_t>(i * depth + k)])) *
+               double(float(b[static_cast<size_t>(k * n + j)]));
+      c.push_back(1 + sum / 2);
+    }
+  return c;
+}
+
+// Every way to lay out the factors, of one size, within float's rounding of the product in double.
+void check_products(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth) {
+  const Numbers a = random_numbers(m * depth, 1), b = random_numbers(depth * n, 2);
+  const Numbers a_turned = turned(a, m, depth), b_turned = turned(b, depth, n);
+  const std::vector<double> c = expected(m, n, depth, a, b);
+  const int64_t columns = whole_bf16_vectors(n), pairs = pairs_of(depth);
+  const bf16 poison(std::nanf(""));
+  Numbers left_memory(static_cast<size_t>(left_elements(depth, m)), poison);
+  std::vector<LeftPairs> lefts{kernels.left_of_transposed(depth, m, a_turned.data(), m, left_memory.data())};
+  if (depth % 2 == 0) lefts.push_back({a.data(), depth, 2});
+  for (const bool transposed : {false, true})
+    for (const LeftPairs& left : lefts) {
+      Numbers right(static_cast<size_t>(pairs * columns * 2), poison);
+      if (transposed)
+        kernels.interleave_transposed(depth, n, b_turned.data(), depth, right.data(), 2 * columns);
+      else
+        kernels.interleave(depth, n, b.data(), n, right.data(), 2 * columns);
+      std::vector<float> product(static_cast<size_t>(m * columns), 1.0f);
+      const FloatRows to{product.data(), columns};
+      kernels.multiply(m, columns, pairs, left, {right.data(), 2 * columns}, 0.5f, to, to);
+      double error = 0;
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j)
+          error = std::max(error, std::abs(c[static_cast<size_t>(i * n + j)] -
+                                           double(product[static_cast<size_t>(i * columns + j)])));
+      CAPTURE(transposed);
+      CAPTURE(left.pair);
+      CHECK(error < 1e-5 * std::sqrt(static_cast<double>(depth)));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("bf16 products: every kind that this machine has agrees with double") {
+  std::vector<const Bf16Kernels*> kinds;
+  if (processor() >= Processor::avx512_bf16) kinds.push_back(avx512_bf16_kernels());
+  if (processor() >= Processor::amx) kinds.push_back(amx_bf16_kernels());
+  if (kinds.empty()) {
+    CHECK(bf16_kernels() == nullptr);
+    MESSAGE("no instructions for bf16: nothing to compare on a processor of the kind " << name(processor()));
+  }
+  for (const Bf16Kernels* kernels : kinds) {
+    REQUIRE(kernels != nullptr);
+    CAPTURE(std::string(kernels->name));
+    for (const int64_t m : {1, 12, 16, 33, 50})
+      for (const int64_t n : {1, 16, 20, 32, 75, 112})
+        for (const int64_t depth : {1, 2, 7, 16, 32, 65, 96}) {
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(depth);
+          check_products(*kernels, m, n, depth);
+        }
+  }
+}
+
+TEST_CASE("bf16 products: the best kind is taken") {
+  const Processor kind = processor();
+  const Bf16Kernels* kernels = bf16_kernels();
+  CHECK((kernels != nullptr) == (kind >= Processor::avx512_bf16));
+  if (kernels) CHECK(std::string(kernels->name) == (kind == Processor::amx ? "AMX-BF16" : "AVX-512-BF16"));
+}
