@@ -40,12 +40,6 @@ std::string number_text(double value, DType dtype) {
   return dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
-// JSON has no numbers that are not finite: those are strings.
-Json number_json(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
 struct AttributeJson {
   Json operator()(double value) const { return number_json(value); }
   Json operator()(const std::vector<int64_t>& values) const { return values; }
@@ -54,6 +48,11 @@ struct AttributeJson {
 };
 
 }  // namespace
+
+Json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
 
 Json rows_of_values(const PassRecord& record) {
   std::vector<std::string> ops(record.values().size());

@@ -29,6 +29,8 @@ Tensor head_of(const Tensor& x, int64_t head, const std::string& name);
 // A tensor as CSV: a line a row (the last axis), numbers with as many digits as their type needs to be read
 // back exactly. A head line names the columns "i0,i1,...,0,1,...": the indices of the row, then its values.
 std::string tensor_csv(const Tensor& x);
+// A number as JSON, which has no infinities and no NaN: these become "inf", "-inf" and "nan".
+Json number_json(double value);
 // {"shape": [...], "dtype": "f32", "values": [...]}; numbers that are not finite are strings.
 Json tensor_json(const Tensor& x);
 

@@ -7,6 +7,7 @@
 #include "apps/inspector/container.h"
 #include "apps/inspector/export.h"
 #include "apps/inspector/page_files.h"
+#include "apps/inspector/recomputed.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
@@ -76,22 +77,21 @@ std::string markup_of(const std::string& text) {
   return in_ascii(escaped, escape_in_markup);
 }
 
-Json number_json(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
 Json picture_json(const Image& picture, Container& container) {
   return {{"width", picture.width}, {"height", picture.height}, {"data", container.add(picture.pixels)}};
 }
 
-Json values_json(const PassRecord& record, Container& container) {
+Json values_json(const PassRecord& record, const Roundings& roundings, Container& container) {
+  const Recomputed recomputed(record, roundings);
+  const auto add = [&](const Tensor& x, const Rounding* rounding) {
+    return rounding ? container.add_computed(x, *rounding) : container.add(x);
+  };
   Json rows = rows_of_values(record);
   for (size_t i = 0; i < record.values().size(); ++i) {
     const PassRecord::Value& value = record.values()[i];
     rows[i].erase("op");
-    rows[i]["value"] = container.add(value.value);
-    rows[i]["gradient"] = value.gradient.defined() ? container.add(value.gradient) : Json();
+    rows[i]["value"] = add(value.value, recomputed.value(i));
+    rows[i]["gradient"] = value.gradient.defined() ? add(value.gradient, recomputed.gradient(i)) : Json();
   }
   return rows;
 }
@@ -132,7 +132,7 @@ Json pass_json(const PagePass& pass, Container& container) {
           {"picture", pass.picture ? picture_json(*pass.picture, container) : Json()},
           {"proofs", pass.proofs},
           {"updates", pass.updates},
-          {"values", values_json(record, container)},
+          {"values", values_json(record, pass.roundings ? *pass.roundings : Roundings(), container)},
           {"steps", steps_json(record)}};
 }
 
@@ -178,7 +178,7 @@ int64_t likeliest(const Tensor& logits) {
 }  // namespace
 
 PagePass page_pass(const PassInputs& inputs, const InspectedPass& pass) {
-  PagePass result{.record = &pass.record, .classes = inputs.class_names};
+  PagePass result{.record = &pass.record, .roundings = &pass.roundings, .classes = inputs.class_names};
   result.predicted = likeliest(pass.logits);
   const auto target = inputs.inputs.find("target");
   if (target != inputs.inputs.end() && target->second.elements() == 1 && !is_float(target->second.dtype()))

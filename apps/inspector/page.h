@@ -15,9 +15,10 @@
 
 namespace tessera {
 
-// A pass on a page, and the facts that its record does not have. The record must outlive it.
+// A pass on a page, and the facts that its record does not have. Record and roundings must outlive it.
 struct PagePass {
   const PassRecord* record = nullptr;
+  const Roundings* roundings = nullptr;   // of a pass that was rounded, and of which nothing is left out
   std::string role = "main";              // "main", "with" (for a comparison) or "term" (one switched off)
   std::string title = {}, source = {};    // "sl-vit, class 3"; the run, preset or file
   std::vector<std::string> classes = {};  // names; may be empty

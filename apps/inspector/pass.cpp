@@ -37,23 +37,47 @@ Tensor normalised(const Image& picture, const Normalisation& normalisation, DTyp
   return input.to(dtype);
 }
 
+// The gradients of a copy in double, rounded already, as those of the model itself.
+void hand_gradients(const Model& from, const Model& to) {
+  for (const Parameter& p : to.parameters) {
+    const Tensor gradient = from.parameters.find(p.name)->grad();
+    if (!p.trainable || !gradient.defined()) continue;
+    p.value.leaf()->grad = gradient.to(p.value.dtype());
+    p.value.leaf()->stale = false;
+  }
+}
+
 }  // namespace
 
 InspectedPass inspect_pass(const PassInputs& pass) {
+  const bool rounds = pass.model.parameters.begin()->value.dtype() == DType::f32;
+  const Model model = rounds ? copy_as(pass.model, DType::f64) : pass.model;
   TensorMap inputs = pass.inputs;
+  if (rounds)
+    for (auto& [name, x] : inputs)
+      if (is_float(x.dtype())) x = x.to(DType::f64);
   Tensor& input = inputs.at("input");
   input = input.clone().require_grad();
   pass.model.parameters.zero_grad();
   const PlainAttention plain;
   Tape tape;
   tape.keep_all();
+  std::optional<RoundingScope> rounding;
+  if (rounds) rounding.emplace(tape);
   Pass state{.training = pass.training, .random = Random(0), .drop = false};
-  const TensorMap outputs = pass.model.evaluate(inputs, state);
+  const TensorMap outputs = model.evaluate(inputs, state);
   const Tensor& loss = entry(outputs, "loss");
   tape.backward(loss);
   const auto logits = outputs.find("logits");
-  return {PassRecord(tape, named_tensors(pass.model, inputs, outputs)), loss.item(),
-          logits == outputs.end() ? Tensor() : logits->second.detach()};
+  InspectedPass seen{PassRecord(tape, named_tensors(model, inputs, outputs)), loss.item(),
+                     logits == outputs.end() ? Tensor() : logits->second.detach()};
+  if (rounds) {
+    seen.roundings = rounding->finish(seen.record);
+    hand_gradients(model, pass.model);
+    seen.record.convert(DType::f32);
+    if (seen.logits.defined()) seen.logits = seen.logits.to(DType::f32);
+  }
+  return seen;
 }
 
 PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/inspector/rounding.h"
 #include "data/dataset.h"
 #include "data/formats/image.h"
 #include "engine/autograd/pass_record.h"
@@ -27,13 +28,18 @@ struct PassInputs {
 struct InspectedPass {
   PassRecord record;
   double loss;
-  Tensor logits;  // as the model gives them; undefined for a model without
+  Tensor logits;             // as the model gives them; undefined for a model without
+  Roundings roundings = {};  // of an f32 model's record; empty for others
 };
 
 // Runs the model forward and backward on its inputs and records all of it. Attention and linear layers with
 // an activation run as their plain twins, so that scores, probabilities and the values before an activation
 // exist. Dropout and drop path do nothing. The record has the names "input", "target", "logits", "loss" and
 // those of the parameters.
+//
+// The pass of an f32 model is computed in double, and each value and gradient is rounded to f32 once, before
+// another op reads it: each is the nearest float of what its formula makes of the floats shown. The model's
+// parameters have these gradients then.
 InspectedPass inspect_pass(const PassInputs& pass);
 
 // What a fixture describes: its config, parameters and inputs. Fails for a fixture of a part.

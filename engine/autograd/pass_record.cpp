@@ -154,6 +154,12 @@ PassRecord::PassRecord(const Tape& tape, const NamedTensors& known) {
   PassRecorder(*this, tape, known).run();
 }
 
+void PassRecord::convert(DType dtype) {
+  for (Value& value : values_)
+    for (Tensor* x : {&value.value, &value.gradient})
+      if (x->defined() && is_float(x->dtype())) *x = x->to(dtype);
+}
+
 const PassRecord::Value& PassRecord::value(const std::string& name) const {
   std::vector<std::string> names;
   for (const Value& value : values_) {

@@ -61,6 +61,9 @@ class PassRecord {
   /// The value of that name or alias. Fails, with the nearest known name, where there is none.
   const Value& value(const std::string& name) const;
 
+  /// Converts every floating value and gradient to this type.
+  void convert(DType dtype);
+
  private:
   friend class PassRecorder;
 

@@ -1,6 +1,7 @@
 #include "apps/inspector/page.h"
 #include "apps/inspector/container.h"
 #include "engine/autograd/tape.h"
+#include "engine/io/safetensors.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "tests/commands/program.h"
@@ -40,8 +41,24 @@ TEST_CASE("page: any bytes survive in HTML") {
 
 TEST_CASE("page: its numbers, read back, are the engine's bits") {
   if (!has_node()) return;
-  check_page("sl-vit --image-size 16 --classes 3 --seed 5");
+  check_page("sl-vit --seed 5");
   check_page(fixture("sl-vit") + " --dtype f64");
+  int64_t pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TESSERA_FIXTURES)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const auto metadata = read_safetensors(entry.path()).metadata;
+    const auto config = metadata.find("config");
+    if (config == metadata.end() || nlohmann::json::parse(config->second).contains("part")) continue;
+    check_page(entry.path().string());
+    ++pages;
+  }
+  CHECK(pages > 25);
+}
+
+TEST_CASE("page: sl-vit at 32 pixels, every number exact, takes at most ten million bytes") {
+  const TemporaryFolder folder;
+  REQUIRE(tessera_program("inspect sl-vit --out " + (folder / "page.html").string()).code == 0);
+  CHECK(std::filesystem::file_size(folder / "page.html") <= 10'000'000);
 }
 
 TEST_CASE("page: names and texts from data cannot break out of their place") {

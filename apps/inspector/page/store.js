@@ -1,71 +1,10 @@
 (function (tessera) {
   'use strict';
 
-  // Reads the page's passes back from the file: the index is JSON, the numbers are compressed blocks in a text
-  // (container.h says how it is written).
+  // The page's passes as objects, made from the index in the file; a worker fills in their numbers.
 
-  const escapeByte = 0x1b;
-  // What windows-1252 makes of the bytes 0x80 to 0x9f; five of them stay as they are.
-  const upper = [0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152,
-    0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a,
-    0x153, 0x9d, 0x17e, 0x178];
-  const byteOf = new Map(upper.map((code, i) => [code, 0x80 + i]));
-
-  /** The bytes that in_html() of container.cpp wrote as this text. */
-  function bytesOfText(text) {
-    const bytes = new Uint8Array(text.length);
-    let count = 0;
-    for (let i = 0; i < text.length; ++i) {
-      const code = text.charCodeAt(i);
-      if (code === escapeByte) bytes[count++] = text.charCodeAt(++i) - 64;
-      else bytes[count++] = code < 256 ? code : byteOf.get(code);
-    }
-    return bytes.subarray(0, count);
-  }
-
-  const crcTable = Uint32Array.from({length: 256}, (_, i) => {
-    for (let bit = 0; bit < 8; ++bit) i = i & 1 ? 0xedb88320 ^ (i >>> 1) : i >>> 1;
-    return i;
-  });
-
-  /** CRC-32 as zlib has it. */
-  function checksum(bytes) {
-    let sum = 0xffffffff;
-    for (let i = 0; i < bytes.length; ++i) sum = crcTable[(sum ^ bytes[i]) & 0xff] ^ (sum >>> 8);
-    return (sum ^ 0xffffffff) >>> 0;
-  }
-
-  async function inflated(bytes) {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
-  function outOfPlanes(sorted, planes) {
-    const count = sorted.length / planes, bytes = new Uint8Array(sorted.length);
-    for (let plane = 0; plane < planes; ++plane)
-      for (let i = 0, from = plane * count; i < count; ++i) bytes[i * planes + plane] = sorted[from + i];
-    return bytes;
-  }
-
-  const bytesOfType = {f32: 4, f64: 8, bf16: 2, i64: 8, u8: 1};
-
-  /** A tensor's little-endian bytes as numbers. */
-  function numbersOf(bytes, dtype) {
-    if (dtype === 'f32') return new Float32Array(bytes.buffer, 0, bytes.length / 4);
-    if (dtype === 'f64') return new Float64Array(bytes.buffer, 0, bytes.length / 8);
-    if (dtype === 'i64') return Float64Array.from(new BigInt64Array(bytes.buffer, 0, bytes.length / 8), Number);
-    if (dtype === 'u8') return Float64Array.from(bytes);
-    const halves = new Uint16Array(bytes.buffer, 0, bytes.length / 2);
-    return new Float32Array(Uint32Array.from(halves, (bits) => bits << 16).buffer);
-  }
-
-  /** The bytes of the block [code, at, bytes, checksum]; `what` names it in an error. */
-  async function readBlock(data, block, planes, what) {
-    const [, at, count, expected] = block;
-    const bytes = outOfPlanes(await inflated(data.subarray(at, at + count)), planes);
-    if (checksum(bytes) !== expected) throw new Error(`${what}: the page's file is damaged (checksum)`);
-    return bytes;
-  }
+  const isName = {inf: Infinity, '-inf': -Infinity, nan: NaN};
+  const numberOf = (x) => typeof x === 'string' && x in isName ? isName[x] : x;
 
   function readersOf(pass) {
     const readers = pass.values.map(() => []);
@@ -75,6 +14,12 @@
     return readers;
   }
 
+  function stepOf(row, index) {
+    const attributes = {};
+    for (const [name, value] of Object.entries(row.attributes)) attributes[name] = numberOf(value);
+    return Object.assign({}, row, {index, attributes});
+  }
+
   /**
    * A pass of the page without its numbers. value(i) and gradient(i) are undefined until they are decoded;
    * gradient(i) is null where none flowed.
@@ -82,14 +27,14 @@
   function passOf(row) {
     const values = [], gradients = [], places = new Map();
     const pass = Object.assign({}, row, {
-      steps: row.steps.map((step, index) => Object.assign({index}, step)),
+      steps: row.steps.map(stepOf),
       values: row.values.map((value, index) => Object.assign({}, value, {
         index,
         hasGradient: value.gradient !== null,
         step: -1,
         parameter: value.kind === 'leaf' && value.name !== 'input',
       })),
-      loss: Number(row.loss === 'inf' ? Infinity : row.loss === '-inf' ? -Infinity : row.loss),
+      loss: numberOf(row.loss),
       picture: null,
       value: (i) => values[i],
       gradient: (i) => gradients[i],
@@ -98,30 +43,78 @@
     });
     readersOf(pass).forEach((readers, i) => { pass.values[i].readers = readers; });
     for (const step of pass.steps) pass.values[step.output].step = step.index;
-    for (const value of pass.values)
+    for (const value of pass.values) {
+      if (!value.hasGradient) gradients[value.index] = null;
       for (const name of [value.name, ...value.aliases]) if (!places.has(name)) places.set(name, value.index);
-    return {pass, values, gradients};
-  }
-
-  async function decodePicture(pass, row, data) {
-    if (!row) return;
-    const rgb = await readBlock(data, row.data, 1, 'picture');
-    const rgba = new Uint8ClampedArray(row.width * row.height * 4).fill(255);
-    for (let i = 0; i < row.width * row.height; ++i) rgba.set(rgb.subarray(3 * i, 3 * i + 3), 4 * i);
-    pass.picture = {width: row.width, height: row.height, rgba};
-  }
-
-  async function decodePass({pass, values, gradients}, row, data, progress) {
-    await decodePicture(pass, row.picture, data);
-    for (let i = 0; i < row.values.length; ++i) {
-      const {name, dtype, value, gradient} = row.values[i];
-      const read = async (block, what) =>
-        numbersOf(await readBlock(data, block, bytesOfType[dtype], what), dtype);
-      values[i] = await read(value, name);
-      gradients[i] = gradient === null ? null : await read(gradient, `gradient of ${name}`);
-      progress(pass, (i + 1) / row.values.length);
     }
-    pass.decoded = true;
+    return {pass, set: (i, gradient, numbers) => { (gradient ? gradients : values)[i] = numbers; }};
+  }
+
+  function pictureOf({width, height}, rgb) {
+    const rgba = new Uint8ClampedArray(width * height * 4).fill(255);
+    for (let i = 0; i < width * height; ++i) rgba.set(rgb.subarray(3 * i, 3 * i + 3), 4 * i);
+    return {width, height, rgba};
+  }
+
+  const noWorker = new Error('the browser allows no worker');
+
+  /**
+   * What the worker is asked: the rows of all passes, and the container's text. It tells, in this order, of
+   * each picture, each value and each gradient: tell({pass, picture} or {pass, i, gradient, numbers}).
+   */
+  async function decodeAll(tessera, rows, text, tell) {
+    const data = tessera.decode.bytesOfText(text);
+    for (let pass = 0; pass < rows.length; ++pass) {
+      if (rows[pass].picture)
+        tell({pass, picture: await tessera.decode.storedBytes(data, rows[pass].picture.data, 'u8', 'picture')});
+      await tessera.decode.decode(rows[pass].known, rows[pass].values, data,
+        (i, gradient, numbers) => tell({pass, i, gradient, numbers}));
+    }
+  }
+
+  /** decodeAll() in a worker made of the parts that it needs; rejects with noWorker where the browser allows none. */
+  function decodeInWorker(rows, text, tell) {
+    const parts = tessera.workerParts.map((part) => `(${part})(tessera);`).join('\n');
+    const source = `'use strict'; const tessera = {}; ${parts}\n${decodeAll}
+      onmessage = ({data: {rows, text}}) => decodeAll(tessera, rows, text, postMessage).then(
+        () => postMessage({done: true}), (error) => postMessage({failed: error.message}));`;
+    return new Promise((resolve, reject) => {
+      let began = false;
+      const url = URL.createObjectURL(new Blob([source], {type: 'text/javascript'}));
+      let worker;
+      try {
+        worker = new Worker(url);
+      } catch {
+        throw noWorker;
+      }
+      const end = (settle) => {
+        worker.terminate();
+        URL.revokeObjectURL(url);
+        settle();
+      };
+      worker.onerror = (event) =>
+        end(() => reject(began ? new Error(event.message || 'the worker ended') : noWorker));
+      worker.onmessage = ({data}) => {
+        began = true;
+        if (data.done) end(resolve);
+        else if (data.failed) end(() => reject(new Error(data.failed)));
+        else tell(data);
+      };
+      worker.postMessage({rows, text});
+    });
+  }
+
+  /** decodeAll() in the page itself, which answers clicks in between. */
+  function decodeHere(rows, text, tell) {
+    let rested = performance.now();
+    return decodeAll(tessera, rows, text, (found) => {
+      tell(found);
+      if (performance.now() - rested < 20) return null;
+      return new Promise((resolve) => setTimeout(() => {
+        rested = performance.now();
+        resolve();
+      }, 0));
+    });
   }
 
   /** {page, decode}: the page object of this index without numbers, and what fills them in from the data. */
@@ -129,9 +122,23 @@
     const opened = index.passes.map(passOf);
     const page = Object.assign({}, index, {passes: opened.map((each) => each.pass)});
     page.comparisons = page.passes.filter((pass) => pass.role === 'with');
-    const decode = async (dataText, progress) => {
-      const data = bytesOfText(dataText);
-      for (let p = 0; p < opened.length; ++p) await decodePass(opened[p], index.passes[p], data, progress);
+    const rows = index.passes.map(({values, picture}, p) => {
+      const {steps, values: described} = page.passes[p];
+      return {values, picture, known: {steps, values: described}};
+    });
+    const decode = async (text, progress, inWorker) => {
+      const all = rows.reduce((sum, row) => sum + row.values.length * 2, 0);
+      let count = 0;
+      const tell = ({pass, picture, i, gradient, numbers}) => {
+        if (picture) page.passes[pass].picture = pictureOf(rows[pass].picture, picture);
+        else opened[pass].set(i, gradient, numbers);
+        progress(page.passes[pass], ++count / all);
+      };
+      await (inWorker ? decodeInWorker(rows, text, tell) : Promise.reject(noWorker)).catch((error) => {
+        if (error !== noWorker) throw error;
+        return decodeHere(rows, text, tell);
+      });
+      for (const pass of page.passes) pass.decoded = true;
       return page;
     };
     return {page, decode};
@@ -149,6 +156,15 @@
     return first.page;
   }
 
+  /** The container's text. A server that names another encoding has spoilt the one in the document. */
+  async function dataText() {
+    if (document.characterSet === 'windows-1252') return document.getElementById('pass-data').textContent;
+    const bytes = await (await fetch(location.href)).arrayBuffer();
+    const text = new TextDecoder('windows-1252').decode(bytes), start = 'id="pass-' + 'data">';
+    const from = text.lastIndexOf(start) + start.length;
+    return text.slice(from, text.indexOf('<' + '/script>', from));
+  }
+
   let opening = null;
 
   /** Resolves with the page object when all numbers are decoded; `progress(pass, part)` is told on the way. */
@@ -157,9 +173,11 @@
     opening = opening || (async () => {
       if (document.readyState === 'loading')
         await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve, {once: true}));
-      await new Promise((resolve) => setTimeout(resolve, 0));
-      const element = document.getElementById('pass-data');
-      return first.decode(element.textContent, progress);
+      await new Promise((resolve) => {  // behind the first paint, which a hidden page does not have
+        requestAnimationFrame(() => setTimeout(resolve, 0));
+        setTimeout(resolve, 200);
+      });
+      return first.decode(await dataText(), progress, true);
     })();
     return opening;
   }

@@ -188,8 +188,9 @@ void set_limits(httplib::Server& server) {
   server.set_default_headers({
       {"Cache-Control", "no-store"},
       {"Content-Security-Policy",
-       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
-       "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"},
+       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; worker-src blob:; "
+       "img-src data: blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action "
+       "'none'"},
       {"Cross-Origin-Resource-Policy", "same-origin"},
       {"Referrer-Policy", "no-referrer"},
       {"X-Content-Type-Options", "nosniff"},
