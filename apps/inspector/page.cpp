@@ -195,7 +195,9 @@ std::string page_html(const Page& page) {
   fill_in(html, "<!--title-->", markup_of(page.title));
   fill_in(
       html, "<!--style-->",
-      "<style>\n" + in_ascii(page_file("style.css") + page_file("draw.css"), escape_in_style) + "</style>");
+      "<style>\n" +
+          in_ascii(page_file("style.css") + page_file("draw.css") + page_file("serve.css"), escape_in_style) +
+          "</style>");
   fill_in(html, "<!--script-->",
           "<script type=\"application/json\" id=\"pass-index\">" + script_json(index) +
               "</script>\n<script>\n" + script() + "</script>");

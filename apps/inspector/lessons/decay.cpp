@@ -74,7 +74,7 @@ const Lesson decay_lesson = {
         "A "
         "gate hears of pairs with d > 0 alone, and at distance 2 twice as loudly.",
     .run = run,
-    .term = {"decay", "Both decays; without them every token sees all others alike"},
+    .term = {"decay", "decays"},
 };
 
 }  // namespace tessera

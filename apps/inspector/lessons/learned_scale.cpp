@@ -53,7 +53,7 @@ const Lesson learned_scale_lesson = {
     .answer =
         "Its product q k is 0, and no scale changes 0: in the sum of dscores times products its term is 0.",
     .run = run,
-    .term = {"learned-scale", "The learned scale; without it 1 / sqrt(d)"},
+    .term = {"learned-scale", "learned scale"},
 };
 
 }  // namespace tessera

@@ -54,7 +54,7 @@ inline Tensor named(std::string_view role, const Tensor& x) {
 struct Lesson {
   // A part of the program that can be left out, to see what it does.
   struct Term {
-    const char *name = "", *title = "";
+    const char *name = "", *title = "";  // "prior", "spatial prior"
   };
 
   const char *name, *title;

@@ -46,7 +46,7 @@ Page lesson_page(const LessonRun& run) {
   if (!run.without) return page;
   page.passes.push_back({.record = &*run.without,
                          .role = "term",
-                         .title = std::string(lesson.title) + ", without",
+                         .title = std::string("without the ") + lesson.term.title,
                          .source = source,
                          .proofs = proofs_of_lesson(lesson, run.fewer)});
   page.terms.push_back({{"name", lesson.term.name}, {"title", lesson.term.title}, {"pass", 1}});

@@ -10,12 +10,12 @@
 namespace tessera {
 
 // One file a lesson, of that name, which defines NAME_lesson.
-#define TESSERA_LESSONS(X)                                                                            \
-  X(chain_rule)                                                                                       \
-  X(linear)                                                                                           \
-  X(softmax_cross_entropy)                                                                            \
-  X(layer_norm) X(attention) X(learned_scale) X(masked_diagonal) X(prior) X(decay) X(shifted_patches) \
-      X(adamw) X(block)
+#define TESSERA_LESSONS(X) \
+  X(chain_rule)            \
+  X(linear)                \
+  X(softmax_cross_entropy) \
+  X(layer_norm)            \
+  X(attention) X(learned_scale) X(masked_diagonal) X(prior) X(decay) X(shifted_patches) X(adamw) X(block)
 
 #define TESSERA_DECLARE(name) extern const Lesson name##_lesson;
 TESSERA_LESSONS(TESSERA_DECLARE)

@@ -52,7 +52,7 @@ const Lesson masked_diagonal_lesson = {
         "The score there is -inf whatever q and k are, so nothing can change it. The formula says it too: "
         "dscores = P (dP - the mean of dP under P), and P is 0.",
     .run = run,
-    .term = {"mask", "The diagonal mask; without it tokens look at themselves"},
+    .term = {"mask", "diagonal mask"},
 };
 
 }  // namespace tessera

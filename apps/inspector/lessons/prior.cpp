@@ -73,7 +73,7 @@ const Lesson prior_lesson = {
         "The score is a product of both, and the gradient of each factor has the other as its slope. Omega = "
         "0 silences q k^T; but the product is 1, so Omega hears of the loss and training can open the pair.",
     .run = run,
-    .term = {"prior", "The spatial prior; without it every Omega is 1"},
+    .term = {"prior", "spatial prior"},
 };
 
 }  // namespace tessera

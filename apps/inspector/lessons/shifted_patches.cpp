@@ -52,7 +52,7 @@ const Lesson shifted_patches_lesson = {
         "Moved left by one, the third column comes to lie in the patch of token 0; moved up or down as well, "
         "it does so once for each of its pixels. The last column would have to move by two.",
     .run = run,
-    .term = {"shifts", "The shifted copies; without them a token sees its patch alone"},
+    .term = {"shifts", "shifted copies"},
 };
 
 }  // namespace tessera
