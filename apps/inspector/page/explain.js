@@ -7,10 +7,12 @@
   const byMagnitude = (a, b) => Math.abs(b.value) - Math.abs(a.value);
   const sumOf = (terms) => terms.reduce((sum, term) => sum + term.value, 0);
 
-  /** "a · b + c · d + …, 61 more" with the numbers of the largest terms. */
-  function summed(terms, shown = 3) {
-    const texts = terms.slice(0, shown).map((term) =>
-      term.factors.length > 0 ? term.factors.map((factor) => short(factor.value)).join(' · ') : short(term.value));
+  const inSum = (text, first) => text.startsWith('\u2212') && !first ? `(${text})` : text;
+
+  /** "a · b + c · d + … 61 more" with the numbers of the largest terms; a lesson's are few and all shown. */
+  function summed(terms, shown = tessera.page && tessera.page.kind === 'lesson' ? 20 : 3) {
+    const texts = terms.slice(0, shown).map((term, t) => (term.factors.length > 0 ? term.factors : [term])
+      .map((factor, f) => inSum(short(factor.value), t === 0 && f === 0)).join(' · '));
     const more = terms.length > shown ? ` + … ${terms.length - shown} more` : '';
     return texts.join(' + ') + more;
   }

@@ -38,10 +38,14 @@ class Stage {
     return path;
   }
 
-  async browse(path, how = {}) {
+  browse(path, how = {}) {
+    return this.visit(pathToFileURL(path) + (how.fragment || ''), how);
+  }
+
+  async visit(url, how = {}) {
     const browser = await Browser.start(how);
     this.browsers.push(browser);
-    await browser.open(pathToFileURL(path) + (how.fragment || ''));
+    await browser.open(url);
     const decoded = 'return tessera.page && tessera.page.passes.every((pass) => pass.decoded);';
     if (!how.plain) await browser.wait(decoded, 'the numbers');
     return browser;

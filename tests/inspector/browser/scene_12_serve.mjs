@@ -71,7 +71,8 @@ async function proves(browser, assert) {
     'the proof of the whole model', 60);
   const text = await browser.text('#proof-result');
   assert.match(text, /engine/);
-  const proof = await browser.run('return tessera.serve.prove(tessera.frame.place);');
+  const proof = JSON.parse(await browser.run(
+    'return tessera.serve.prove(tessera.frame.place).then((found) => JSON.stringify(found));'));
   assert.ok(proof.ok && Math.abs(proof.analytic - shown) <= 1e-3 * Math.abs(proof.analytic) + 1e-9, 'one gradient');
 }
 
@@ -112,7 +113,7 @@ export async function run(stage) {
   const {assert} = stage;
   const server = await serve(stage.tessera, 'sl-vit', '--image-size', '16', '--classes', '3', '--seed', '5');
   try {
-    const browser = await stage.browseTo(server.url);
+    const browser = await stage.visit(server.url, {plain: true});
     await browser.wait(decoded, 'the numbers', 60);
     await proves(browser, assert);
     await takesSteps(browser, assert);
