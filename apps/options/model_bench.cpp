@@ -75,7 +75,7 @@ const Tensor& peak_matrix() {
 
 // Of the CPU's, or of products of two large matrices on the GPU, in GFLOP/s.
 double gemm_peak(const ModelBench& bench) {
-  if (bench.device == Device::cpu) return measure_gemm_peak(bench.dtype);
+  if (bench.device == Device::cpu) return measure_gemm_peak(bench.products.value_or(bench.dtype));
   constexpr int64_t size = peak_size, products = 10;
   const Tensor a = peak_matrix().to(bench.products.value_or(bench.dtype)).to(bench.device);
   const auto run = [&] {

@@ -6,7 +6,7 @@ namespace tessera {
 
 // Measured rates in GFLOP/s with all threads: `blas` of gemm() on square matrices, one product a thread;
 // `linear` of the linear op's kernel on one tall product. Each is the best of the repeats in half a second,
-// in f64 for f64 and in f32 for any other type.
+// in f32, f64 or bf16; BLAS has no rate in bf16.
 struct GemmPeak {
   double blas = 0, linear = 0;
 };

@@ -1,5 +1,3 @@
-#include <cblas.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,20 +7,12 @@
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 #include "engine/core/storage.h"
+#include "engine/cpu/blas.h"
 #include "engine/cpu/gemm.h"
 
 namespace tessera {
 
 namespace {
-
-// Runs once, before the first product. OpenBLAS gets one thread, since TBB's threads call it, each for a
-// tile.
-void prepare_blas() {
-  [[maybe_unused]] static const bool ready = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-}
 
 blasint blas_int(int64_t size) {
   check(size <= std::numeric_limits<blasint>::max(), "gemm: a size of ", size, " is too large for this BLAS");
@@ -35,14 +25,14 @@ template <class T> auto op_of(const Factor<T>& factor) {
 
 void call_blas(const GemmSize& s, float alpha, const Factor<float>& a, const Factor<float>& b, float beta,
                float* c, int64_t ldc) {
-  cblas_sgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
-              blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
+  blas().sgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
+               blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
 }
 
 void call_blas(const GemmSize& s, double alpha, const Factor<double>& a, const Factor<double>& b, double beta,
                double* c, int64_t ldc) {
-  cblas_dgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
-              blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
+  blas().dgemm(CblasRowMajor, op_of(a), op_of(b), blas_int(s.m), blas_int(s.n), blas_int(s.k), alpha, a.data,
+               blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
 }
 
 // A factor op(A) [rows, columns] of bf16 as floats without gaps, in this thread's scratch memory `which`.
@@ -122,7 +112,6 @@ void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T>
   const int64_t m = size.m, n = size.n;
   if (m == 0 || n == 0) return;
   if (size.k == 0) return scale(m, n, Wide<C>(beta), c, ldc);
-  prepare_blas();
   if constexpr (!std::is_same_v<T, bf16>) {
     call_blas(size, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<C, float>) {
@@ -144,6 +133,7 @@ void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b
                    int64_t ldc) {
   const auto [m, n, k] = size;
   if (m == 0 || n == 0 || k == 0) return gemm<T>(size, alpha, a, b, beta, c, ldc);
+  blas();  // loaded before the threads need it
   const Tiling tile = tiling(m, n, k);
   const int64_t down = pieces(m, tile.rows), across = pieces(n, tile.columns), deep = pieces(k, tile.depth);
   // multiply(part of the depth, row, column, size, factors) for every tile
@@ -172,10 +162,7 @@ void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b
   add_parts(deep, m, n, parts, beta, c, ldc);
 }
 
-std::string blas_kernels() {
-  prepare_blas();
-  return std::string("OpenBLAS ") + openblas_get_corename();
-}
+std::string blas_kernels() { return "OpenBLAS " + blas().core; }
 
 template void gemm(const GemmSize&, float, Factor<float>, Factor<float>, float, float*, int64_t);
 template void gemm(const GemmSize&, double, Factor<double>, Factor<double>, double, double*, int64_t);

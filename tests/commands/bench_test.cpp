@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "engine/cpu/processor.h"
 #include "tests/commands/program.h"
 #include "tests/cuda.h"
 
@@ -79,15 +80,29 @@ TEST_CASE("tessera bench infer, loader and gemm") {
   const Said gemm = tessera_program("bench gemm --threads 1 --json");
   REQUIRE(gemm.code == 0);
   const nlohmann::json rows = gemm.json();
-  REQUIRE(rows.size() == 4);  // OpenBLAS and linear, in f32 and f64
+  REQUIRE(rows.size() == 5);  // OpenBLAS and linear in f32 and f64, linear in bf16
   for (size_t i = 0; i < rows.size(); ++i) {
     CAPTURE(rows[i].dump());
-    CHECK(rows[i].at("dtype") == (i < 2 ? "f32" : "f64"));
-    CHECK((rows[i].at("kernels") == "Tessera's linear") == (i % 2 == 1));
+    CHECK(rows[i].at("dtype") == (i < 2 ? "f32" : i < 4 ? "f64" : "bf16"));
+    CHECK(rows[i].at("kernels").get<std::string>().starts_with("Tessera's linear") == (i % 2 == 1 || i == 4));
     CHECK(rows[i].at("threads") == 1);
     CHECK(rows[i].at("gflops") > 0);
     CHECK(rows[i].at("gflops_per_thread") == rows[i].at("gflops"));
   }
+  const std::string bf16 = rows[4].at("kernels").get<std::string>();
+  CHECK((bf16.ends_with("-BF16") || bf16.ends_with("widened to f32")));
+}
+
+TEST_CASE(
+    "tessera bench gemm says in a line where bf16 has no instructions, and refuses an unknown processor") {
+  if (processor() >= Processor::avx2) {
+    const Said said = tessera_program("bench gemm --threads 1", "TESSERA_CPU=avx2");
+    REQUIRE(said.code == 0);
+    CHECK(said.out.find("bf16 is slower than f32 here") != std::string::npos);
+  }
+  const Said unknown = tessera_program("bench gemm --threads 1", "TESSERA_CPU=pentium");
+  CHECK(unknown.code == 2);
+  CHECK(unknown.complains_of("pentium"));
 }
 
 TEST_CASE("tessera bench run: a recipe's steps, past the end of an epoch") {

@@ -51,6 +51,19 @@ TEST_CASE("tessera --version and --help") {
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes of addresses
+TEST_CASE("tessera --version ends where there is little address space: no BLAS starts its threads") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out", files = folder / "files";
+  const std::string command =
+      "ulimit -v 200000; LD_DEBUG=files timeout 20 " + program_path() + " --version >" + out + " 2>" + files;
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(bytes_of(out).starts_with("tessera "));
+  CHECK(bytes_of(files).find("libtbb") != std::string::npos);
+  CHECK(bytes_of(files).find("openblas") == std::string::npos);
+}
+#endif
+
 TEST_CASE("every subcommand's help ends in examples") {
   for (const char* name :
        {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench",
@@ -98,8 +111,7 @@ TEST_CASE("output that is lost is an error") {
   if (!std::filesystem::exists("/dev/full")) return;
   for (const char* arguments : {"models --json", "--help", "data info shapes"}) {
     CAPTURE(arguments);
-    const int status =
-        std::system((program_path() + " " + arguments + " >/dev/full 2>/dev/null").c_str());
+    const int status = std::system((program_path() + " " + arguments + " >/dev/full 2>/dev/null").c_str());
     CHECK(WEXITSTATUS(status) == 2);
   }
 }

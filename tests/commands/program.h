@@ -23,11 +23,12 @@ struct Said {
   }
 };
 
-// Runs the program with `arguments`, as a shell reads them.
-inline Said tessera_program(const std::string& arguments) {
+// Runs the program with `arguments` and, before it, settings of the environment, as a shell reads them.
+inline Said tessera_program(const std::string& arguments, const std::string& environment = "") {
   const TemporaryFolder folder;
   const std::string out = folder / "out", err = folder / "err";
-  const int status = std::system((program_path() + " " + arguments + " >" + out + " 2>" + err).c_str());
+  const int status =
+      std::system((environment + " " + program_path() + " " + arguments + " >" + out + " 2>" + err).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
 }
 
