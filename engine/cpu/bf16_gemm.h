@@ -38,8 +38,13 @@ struct RightPairs {
 
 // Row i begins at data + i * row; the null `data` of a start means zeros.
 struct FloatRows {
+  const float* data;
+  int64_t row;
+};
+struct FloatTarget {
   float* data;
   int64_t row;
+  operator FloatRows() const { return {data, row}; }
 };
 
 // The functions of one kind of processor.
@@ -48,7 +53,7 @@ struct Bf16Kernels {
 
   // C [m, columns] = start + alpha A B; columns are whole vectors. `start` may be C itself.
   void (*multiply)(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
-                   FloatRows start, FloatRows c);
+                   FloatRows start, FloatTarget c);
 
   // A right factor from B [depth, columns] whose rows are `stride` apart: the rows are interleaved two by
   // two, with zeros up to a whole vector of columns and an even depth. to [pairs, columns, 2], `pair` from
@@ -63,6 +68,11 @@ struct Bf16Kernels {
   // A left factor [m, depth] from its transpose [depth, m], in the order that this processor reads fastest;
   // `to` has room for left_elements(depth, m).
   LeftPairs (*left_of_transposed)(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to);
+
+  // to [rows, columns] = factor of the row times `from` or, with `add`, += it, rounded once; row i of `to`
+  // begins at to + i * stride, and its factor is factors[i * step].
+  void (*store)(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
+                bf16* to, int64_t stride);
 };
 
 constexpr int64_t left_elements(int64_t depth, int64_t m) {

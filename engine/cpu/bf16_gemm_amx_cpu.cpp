@@ -22,12 +22,12 @@ struct alignas(64) TileShapes {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-FloatRows from(FloatRows rows, int64_t i, int64_t j) {
+template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
   return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
 }
 
 // c [16, 16] = start + alpha sum
-void store_tile(const float* sum, float alpha, FloatRows start, FloatRows c) {
+void store_tile(const float* sum, float alpha, FloatRows start, FloatTarget c) {
   for (int64_t r = 0; r < side; ++r) {
     const __m512 added = start.data ? _mm512_loadu_ps(start.data + r * start.row) : _mm512_setzero_ps();
     _mm512_storeu_ps(c.data + r * c.row,
@@ -37,7 +37,7 @@ void store_tile(const float* sum, float alpha, FloatRows start, FloatRows c) {
 
 // C [16 tall, 16 wide] of whole tiles: tiles 0 to 3 hold the sums, 4 and 5 A's, 6 and 7 B's.
 template <bool tall, bool wide>
-void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start, FloatRows c) {
+void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start, FloatTarget c) {
   const auto a_bytes = static_cast<int>(a.row * 2), b_bytes = static_cast<int>(b.pair * 2);
   _tile_zero(0);
   _tile_zero(1);
@@ -71,7 +71,7 @@ void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, Float
 }
 
 void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
-              FloatRows start, FloatRows c) {
+              FloatRows start, FloatTarget c) {
   const auto& plain = *avx512_bf16_kernels();
   const int64_t whole_m = m / side * side, whole_pairs = pairs / side * side;
   if (a.pair != 2 || whole_m == 0 || whole_pairs == 0)

@@ -26,7 +26,7 @@ int32_t pair_at(const bf16* from) {
 // C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth.
 template <int R, int N>
 void multiply_block(int64_t pairs, const bf16* a, int64_t a_row, int64_t a_pair, RightPairs b, float alpha,
-                    FloatRows start, FloatRows c) {
+                    FloatRows start, FloatTarget c) {
   __m512 sum[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
@@ -49,13 +49,13 @@ void multiply_block(int64_t pairs, const bf16* a, int64_t a_row, int64_t a_pair,
   }
 }
 
-using Block = void (*)(int64_t, const bf16*, int64_t, int64_t, RightPairs, float, FloatRows, FloatRows);
+using Block = void (*)(int64_t, const bf16*, int64_t, int64_t, RightPairs, float, FloatRows, FloatTarget);
 
 constexpr int64_t most_vectors = 5;
 constexpr int most_rows(int vectors) { return vectors < 3 ? 12 : 31 / vectors - 1; }
 constexpr int64_t pieces(int64_t n, int64_t most) { return (n + most - 1) / most; }
 
-FloatRows from(FloatRows rows, int64_t i, int64_t j) {
+template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
   return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
 }
 
@@ -67,7 +67,7 @@ constexpr std::array<Block, sizeof...(r)> blocks(std::integer_sequence<int, r...
 // The rows of C in blocks of nearly equal height.
 template <int N>
 void multiply_columns(int64_t m, int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start,
-                      FloatRows c) {
+                      FloatTarget c) {
   static constexpr auto of_rows = blocks<N>(std::make_integer_sequence<int, most_rows(N)>());
   int64_t i = 0;
   for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
@@ -79,7 +79,7 @@ void multiply_columns(int64_t m, int64_t pairs, LeftPairs a, RightPairs b, float
 }
 
 void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
-              FloatRows start, FloatRows c) {
+              FloatRows start, FloatTarget c) {
   static constexpr std::array of_vectors{multiply_columns<1>, multiply_columns<2>, multiply_columns<3>,
                                          multiply_columns<4>, multiply_columns<5>};
   int64_t vectors = columns / bf16_lanes, j = 0;
@@ -162,6 +162,23 @@ LeftPairs left_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t
   return {to, 2, pair};
 }
 
+void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
+           bf16* to, int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i, to += stride) {
+    const __m512 factor = _mm512_set1_ps(factors[i * step]);
+    const float* row = from.data + i * from.row;
+    for (int64_t j = 0; j < columns; j += bf16_lanes) {
+      const __mmask16 wanted = first_lanes(columns - j);
+      __m512 value = _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(wanted, row + j));
+      if (add) {
+        const __m512i before = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(wanted, to + j));
+        value = _mm512_add_ps(value, _mm512_castsi512_ps(_mm512_slli_epi32(before, 16)));
+      }
+      _mm256_mask_storeu_epi16(to + j, wanted, (__m256i)_mm512_cvtneps_pbh(value));
+    }
+  }
+}
+
 }  // namespace
 
 LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to) {
@@ -183,8 +200,8 @@ LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, in
 }
 
 const Bf16Kernels* avx512_bf16_kernels() {
-  static constexpr Bf16Kernels kernels{"AVX-512-BF16", multiply, interleave, interleave_transposed,
-                                       left_of_transposed};
+  static constexpr Bf16Kernels kernels{"AVX-512-BF16",        multiply,           interleave,
+                                       interleave_transposed, left_of_transposed, store};
   return &kernels;
 }
 

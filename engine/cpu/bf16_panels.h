@@ -59,7 +59,7 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
   const int64_t pairs = pairs_of(depth), pieces = (m + most_rows - 1) / most_rows;
   for (int64_t j = 0; j < n; j += bf16_panel) {
     const int64_t columns = std::min(bf16_panel, n - j);
-    const FloatRows from{start ? const_cast<float*>(start) + j : nullptr, 0};
+    const FloatRows from{start ? start + j : nullptr, 0};
     for (int64_t i = 0, piece = 0; piece < pieces; ++piece) {
       const int64_t rows = (m - i) / (pieces - piece);
       kernels.multiply(rows, whole_bf16_vectors(columns), pairs, {a.data + i * a.row, a.row, a.pair},
@@ -84,17 +84,10 @@ template <class F> void each_of_block(int64_t rows, int64_t columns, F&& f) {
 }
 
 // y [rows, columns] = block or, with `add`, += block, rounded to bf16.
-inline void store_block(int64_t rows, int64_t columns, const float* block, bool add, bf16* y,
-                        int64_t stride) {
-  if (add)
-    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
-      bf16& to = y[i * stride + j];
-      to.bits = bf16(float(to) + block[i * bf16_panel + j]).bits;
-    });
-  else
-    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
-      y[i * stride + j].bits = bf16(block[i * bf16_panel + j]).bits;
-    });
+inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t columns, const float* block,
+                        bool add, bf16* y, int64_t stride) {
+  constexpr float one = 1;
+  kernels.store(rows, columns, {block, bf16_panel}, &one, 0, add, y, stride);
 }
 
 }  // namespace tessera

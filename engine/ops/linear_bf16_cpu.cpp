@@ -21,8 +21,9 @@ using namespace linear_tiles;
 constexpr int of_left = 10, of_right = 11;  // keys of a thread's scratch memory
 
 // y = f(z) and, unless null, slope = f'(z) for a block of z.
-void activate_block(Activation f, int64_t rows, int64_t columns, const float* z, bf16* y, bf16* slope,
-                    int64_t stride) {
+void activate_block(const Bf16Kernels& kernels, Activation f, int64_t rows, int64_t columns, const float* z,
+                    bf16* y, bf16* slope, int64_t stride) {
+  if (f == Activation::none && !slope) return store_block(kernels, rows, columns, z, false, y, stride);
   with_activation(f, [=]<class F>(F) {
     if (!slope)
       return each_of_block(rows, columns, [=](int64_t i, int64_t j) {
@@ -75,7 +76,7 @@ struct BackwardPass {
     const LeftPairs left = left_factor<of_left>(kernels, rows, size.out, {dz, size.out});
     multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr,
                          [&](int64_t i, int64_t some, int64_t j, int64_t columns, const float* block) {
-                           store_block(some, columns, block, dx.add, to + i * size.in + j, size.in);
+                           store_block(kernels, some, columns, block, dx.add, to + i * size.in + j, size.in);
                          });
   }
 
@@ -98,9 +99,10 @@ struct BackwardPass {
     const LeftPairs left = left_factor<of_left>(kernels, outs, rows, {dz, size.out, true});
     const int64_t pairs = pairs_of(rows);
     for (int64_t j = 0; j < width; j += bf16_panel) {
-      const FloatRows to{sum + j, width};
+      const FloatTarget to{sum + j, width};
       kernels.multiply(outs, std::min(bf16_panel, width - j), pairs, left,
-                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1, first ? FloatRows{nullptr, 0} : to, to);
+                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1,
+                       first ? FloatRows{nullptr, 0} : FloatRows(to), to);
     }
   }
 
@@ -157,9 +159,10 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
   parallel_for(rows, tile, [=, &kernels, &panels, in = in, out = out](int64_t begin, int64_t end) {
     const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
     multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start,
-                         [=](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
+                         [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
                            const int64_t at = (begin + i) * out + j;
-                           activate_block(f, some, columns, z, y + at, slope ? slope + at : nullptr, out);
+                           activate_block(kernels, f, some, columns, z, y + at, slope ? slope + at : nullptr,
+                                          out);
                          });
   });
 }

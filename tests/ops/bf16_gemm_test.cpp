@@ -64,7 +64,7 @@ void check_products(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t de
       else
         kernels.interleave(depth, n, b.data(), n, right.data(), 2 * columns);
       std::vector<float> product(static_cast<size_t>(m * columns), 1.0f);
-      const FloatRows to{product.data(), columns};
+      const FloatTarget to{product.data(), columns};
       kernels.multiply(m, columns, pairs, left, {right.data(), 2 * columns}, 0.5f, to, to);
       double error = 0;
       for (int64_t i = 0; i < m; ++i)
@@ -98,6 +98,31 @@ TEST_CASE("bf16 products: every kind that this machine has agrees with double") 
           CAPTURE(depth);
           check_products(*kernels, m, n, depth);
         }
+  }
+}
+
+TEST_CASE("bf16 products: rows are stored times their factor, rounded once") {
+  const Bf16Kernels* kernels = bf16_kernels();
+  if (!kernels) {
+    MESSAGE("no instructions for bf16 here");
+    return;
+  }
+  const std::array<float, 40> from = [] {
+    std::array<float, 40> numbers{};
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 1 + 0.001f * static_cast<float>(i * i);
+    return numbers;
+  }();
+  const std::array<float, 2> factors{3, -0.5f};
+  for (const bool add : {false, true}) {
+    std::array<bf16, 44> to;
+    to.fill(bf16(2.0f));
+    kernels->store(2, 19, {from.data(), 20}, factors.data(), 1, add, to.data(), 22);
+    for (size_t i = 0; i < 2; ++i)
+      for (size_t j = 0; j < 22; ++j) {
+        CAPTURE(j);
+        const float value = factors[i] * from[i * 20 + j] + (add ? 2.0f : 0.0f);
+        CHECK(to[i * 22 + j].bits == bf16(j < 19 ? value : 2.0f).bits);  // no number beyond the columns
+      }
   }
 }
 

@@ -1,14 +1,10 @@
-#include <limits>
-
 #include "engine/core/dispatch.h"
-#include "engine/core/parallel.h"
 #include "engine/core/storage.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/fast_math.h"
 #include "engine/cpu/small_gemm.h"
-#include "engine/ops/attention/attention_kernels.h"
-#include "engine/ops/attention/panels.h"
-#include "engine/ops/attention/rows.h"
+#include "engine/ops/attention/attention_bf16.h"
+#include "engine/ops/attention/heads.h"
 
 namespace tessera {
 
@@ -28,21 +24,6 @@ template <class W> struct Workspace {
   }
 };
 
-// Queries are handled in blocks of nearly equal size whose scores and gradients fit the first cache.
-template <class W> int64_t block_of_queries(int64_t queries, int64_t key_columns) {
-  constexpr int64_t cache = 24 << 10;
-  const int64_t row = 2 * std::max<int64_t>(1, key_columns) * static_cast<int64_t>(sizeof(W));
-  const int64_t most = chunk_length(std::max<int64_t>(32, cache / row));
-  const int64_t blocks = std::max<int64_t>(1, (queries + most - 1) / most);
-  return (queries + blocks - 1) / blocks;
-}
-
-// A pointer to token `first` of the head; null for a null operand.
-template <class T, class U>
-U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, int64_t first = 0) {
-  return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
-}
-
 // All keys (or values) of a head as rows, followed by rows of zeros up to whole vectors.
 template <class T>
 Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
@@ -60,36 +41,11 @@ template <class W> Rows<W> transposed(W factor, Rows<W> rows, int64_t keys, Pane
   return result;
 }
 
-// The row that the sums of scores start from: 0 for each key, -inf for the columns of padding, whose
-// probability is then 0.
-template <class W> Rows<const W> start_of_scores(int64_t keys, Panel<W>& panel) {
-  const Rows<W> start = panel.fit(1, keys);
-  std::fill_n(start.data, keys, W(0));
-  std::fill(start.data + keys, start.data + start.row, -std::numeric_limits<W>::infinity());
-  return {start.data, 0};
-}
-
 // The row of zeros that other products start from.
 template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
   const Rows<W> zeros = panel.fit(1, columns);
   fill_rows(zeros, 0, 1, W(0));
   return {zeros.data, 0};
-}
-
-// This head's gates as a contiguous array; null without gates.
-template <class T> const Wide<T>* load_gates(const HeadOfImage<T>& h, Panel<Wide<T>>& panel) {
-  if (!h.terms.gates) return nullptr;
-  const int64_t n = h.sizes.keys, heads = h.sizes.heads;
-  Wide<T>* gate = panel.fit(1, n).data;
-  for (int64_t i = 0; i < n; ++i) gate[i] = Wide<T>(h.terms.gates[(h.image * n + i) * heads + h.head]);
-  return gate;
-}
-
-template <class T> void store_gates(const HeadOfImage<T>& h, const Wide<T>* sums, const Target<T>& dgates) {
-  for (int64_t i = 0; i < h.sizes.keys; ++i) {
-    T& target = dgates.data[(h.image * h.sizes.keys + i) * h.sizes.heads + h.head];
-    target = T(dgates.add ? Wide<T>(target) + sums[i] : sums[i]);
-  }
 }
 
 // y = softmax(s) v of one head; the log-sum-exp of each row if lse is not null.
@@ -103,7 +59,7 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   const Rows<W> k = load_all(h, k_heads, work.k), v = load_all(h, v_heads, work.v);
   // scale (q . k) = q . (scale k): scaling the keys is cheaper than scaling every score
   const Rows<W> kt = transposed(h.terms.scale_term(h.head).factor, k, keys, work.k_transposed);
-  const Rows<const W> start = start_of_scores(keys, work.start), zeros = zero_row(d, work.zeros);
+  const Rows<const W> start = start_of_scores(keys, kt.row, work.start), zeros = zero_row(d, work.zeros);
   const W* gate = load_gates(h, work.gate);
   const int64_t most = block_of_queries<W>(queries, kt.row);
   const Rows<W> q = work.q.fit(most, d), s = work.scores.fit(most, keys), y = work.y.fit(most, d);
@@ -125,15 +81,6 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   }
 }
 
-// What the backward pass of one head reads and writes.
-template <class T> struct BackwardHead {
-  TokenHeads<const T> q, k, v, dy;
-  TokenHeads<T> dq, dk, dv;
-  const Wide<T>* lse;      // [Nq]
-  TermSums<Wide<T>> sums;  // of prior and bias; backward_head sets that of the gates
-  Target<T> dgates;
-};
-
 // The gradients of one head; returns d loss / d scale.
 template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const BackwardHead<T>& io) {
   using W = Wide<T>;
@@ -144,7 +91,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   const Rows<W> k = load_all(h, io.k, work.k), v = load_all(h, io.v, work.v);
   const Rows<W> kt = transposed(scale, k, keys, work.k_transposed),
                 vt = transposed(W(1), v, keys, work.v_transposed);
-  const Rows<const W> start = start_of_scores(keys, work.start),
+  const Rows<const W> start = start_of_scores(keys, kt.row, work.start),
                       zeros = zero_row(std::max(keys, d), work.zeros);
   const W* gate = load_gates(h, work.gate);
   TermSums<W> sums = io.sums;
@@ -186,6 +133,22 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
         dv, keys, d, [](int64_t) { return W(1); }, to, io.dv.stride, io.dv.add);
   if (sums.gate) store_gates(h, sums.gate, io.dgates);
   return dscale;
+}
+
+// forward_head() by the kernels that this processor has for T.
+template <class T>
+void values_of_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q, const TokenHeads<const T>& k,
+                    const TokenHeads<const T>& v, const TokenHeads<T>& y, Wide<T>* lse) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels()) return forward_head_bf16(*kernels, h, q, k, v, y, lse);
+  forward_head(h, q, k, v, y, lse);
+}
+
+// backward_head() by the kernels that this processor has for T.
+template <class T> Wide<T> gradients_of_head(const HeadOfImage<T>& h, const BackwardHead<T>& io) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels()) return backward_head_bf16(*kernels, h, io);
+  return backward_head(h, io);
 }
 
 // One sum for each chunk of images, so that the result does not depend on the threads. [chunks, elements]
@@ -241,7 +204,7 @@ void AttentionKernels<Cpu>::forward(const AttentionSizes& sizes, TokenHeads<cons
   parallel_for(sizes.images * sizes.heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t m = begin; m < end; ++m) {
       const HeadOfImage<T> head{sizes, terms, m / sizes.heads, m % sizes.heads};
-      forward_head(head, q, k, v, out, lse ? lse + m * sizes.queries : nullptr);
+      values_of_head(head, q, k, v, out, lse ? lse + m * sizes.queries : nullptr);
     }
   });
 }
@@ -272,7 +235,7 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
       W dscale = 0;
       for (int64_t image = c * grain; image < std::min(sizes.images, (c + 1) * grain); ++image) {
         io.lse = lse + (image * heads + head) * sizes.queries;
-        dscale += backward_head(HeadOfImage<T>{sizes, terms, image, head}, io);
+        dscale += gradients_of_head(HeadOfImage<T>{sizes, terms, image, head}, io);
       }
       if (W* sum = scale.chunk(c)) sum[head] = dscale;
     }

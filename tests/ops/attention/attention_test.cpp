@@ -57,6 +57,7 @@ TEST_CASE("attention of several blocks, odd widths and wide heads equals its pla
              {random_tensor({2, tokens, 6 * head_dim}, 1), random_tensor({2, tokens, tokens}, 2)},
              {}};
     c.inputs.push_back(random_tensor({2}, 3));
+    for (Tensor& input : c.inputs) input = input.to(DType::bf16).to(DType::f64);
     const auto with = [](auto attend, std::span<const Tensor> in) {
       return attend(in[0], 2, ScoreTerms{.learned_scale = in[2], .prior = in[1], .mask_diagonal = true});
     };
@@ -64,10 +65,10 @@ TEST_CASE("attention of several blocks, odd widths and wide heads equals its pla
     c.function = [&](std::span<const Tensor> in) { return with(static_cast<Attend>(attention), in); };
     c.plain = [&](std::span<const Tensor> in) { return with(static_cast<Attend>(attention_plain), in); };
     const Run plain = run_case(c, c.plain, DType::f64);
-    for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
       CAPTURE(dtype);
       const Run fused = run_case(c, c.function, dtype);
-      const double tolerance = dtype == DType::f64 ? 1e-12 : 1e-4;
+      const double tolerance = dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-4 : 0.03;
       CHECK(relative_error(fused.output, plain.output) < tolerance);
       for (size_t i = 0; i < plain.gradients.size(); ++i)
         CHECK(relative_error(fused.gradients[i], plain.gradients[i]) < tolerance);
