@@ -10,6 +10,8 @@
 #include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/panel_gemm.h"
+#include "engine/ops/conv_bf16.h"
+#include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_windows.h"
 
 namespace tessera {
@@ -19,21 +21,8 @@ namespace {
 // The length of a window's row, rounded up to whole vectors.
 template <class W> int64_t row_length(const ConvSize& s) { return whole_vectors<W>(s.window() * s.in); }
 
-// The rows of windows that are multiplied at a time: as many as fit in a part of the second cache.
 template <class W> int64_t rows_at_once(const ConvSize& s) {
-  constexpr int64_t bytes = 1 << 18, most = 512;
-  const int64_t count =
-      chunk_length(std::min(most, bytes / (row_length<W>(s) * static_cast<int64_t>(sizeof(W)))));
-  return std::clamp<int64_t>(count / s.out_w, 1, s.out_h);
-}
-
-// Whether dx is a convolution of dy by the flipped weight (stride 1), and the sizes of that convolution.
-bool turns_round(const ConvSize& s) {
-  return s.stride == 1 && s.kernel_h == s.kernel_w && s.padding < s.kernel_h;
-}
-ConvSize turned_round(const ConvSize& s) {
-  return {s.images, s.out_h, s.out_w, s.out, s.in, s.kernel_h, s.kernel_w, 1, s.kernel_h - 1 - s.padding,
-          s.height, s.width};
+  return rows_at_once(s, row_length<W>(s) * static_cast<int64_t>(sizeof(W)));
 }
 
 // y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
@@ -103,18 +92,6 @@ void sums_of_image(const ConvSize& s, const Wide<T>* dy, const T* image, Wide<T>
     write_each(0, s.out, dbias, true, [row = dy + r * s.out](int64_t o) { return row[o]; });
 }
 
-// out[i] = the sum of the parts in order, which lie `stride` elements apart; at(i) is the index of out[i] in
-// a part.
-template <class T, class At>
-void total(int64_t n, int64_t parts, int64_t stride, const Wide<T>* part, At at, const Target<T>& out) {
-  if (!out) return;
-  for (int64_t i = 0; i < n; ++i) {
-    Wide<T> sum = out.add ? Wide<T>(out.data[i]) : Wide<T>(0);
-    for (int64_t p = 0; p < parts; ++p) sum += part[p * stride + at(i)];
-    out.data[i] = T(sum);
-  }
-}
-
 // The weight as a matrix B [depth, n] in panels.
 template <class T> class PackedWeight {
  public:
@@ -165,6 +142,9 @@ template <>
 template <class T>
 void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return conv_forward_bf16(*kernels, s, x, weight, bias, y);
   const PackedWeight<T> packed(s.window() * s.in, s.out);
   const Workspace<W> start(bias ? s.out : 0);
   if (DryRun::active()) return;
@@ -182,27 +162,22 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
                                 const LayerGradients<T>& gradients) {
   const auto& [dx, dweight, dbias] = gradients;
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return conv_backward_bf16(*kernels, s, dy, x, weight, gradients);
   if (dx) input_gradient(s, dy, weight, dx);
   if (!dweight && !dbias) return;
-  const int64_t length = row_length<W>(s), stride = s.out * length + s.out;
-  const int64_t grain = chunk_length(std::max<int64_t>((s.images + 15) / 16, 1)),
-                chunks = (s.images + grain - 1) / grain;
-  const Workspace<W> parts(chunks * stride);
+  const ConvSums sums(s, row_length<W>(s));
+  const Workspace<W> parts(sums.elements());
   if (DryRun::active()) return;
-  parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
-    W* own = parts.data() + begin / grain * stride;
-    std::fill_n(own, stride, W(0));
+  parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
+    W* own = parts.data() + begin / sums.grain * sums.stride;
+    std::fill_n(own, sums.stride, W(0));
     for (int64_t b = begin; b < end; ++b)
       sums_of_image(s, wide_copy<2>(dy + b * s.positions() * s.out, s.positions() * s.out),
-                    x + b * s.height * s.width * s.in, own, own + s.out * length);
+                    x + b * s.height * s.width * s.in, own, own + s.out * sums.length);
   });
-  const auto turned_place = [&](int64_t i) {  // of weight i = (o, c, k) among (o, k, c)
-    const int64_t k = i % s.window(), c = i / s.window() % s.in, o = i / s.window() / s.in;
-    return o * length + k * s.in + c;
-  };
-  total(s.out * s.in * s.window(), chunks, stride, parts.data(), turned_place, dweight);
-  total(
-      s.out, chunks, stride, parts.data() + s.out * length, [](int64_t i) { return i; }, dbias);
+  sums.total(s, parts.data(), dweight, dbias);
 }
 
 TESSERA_FOR_FLOATS(ConvKernels<Cpu>::forward)

@@ -1,0 +1,17 @@
+#pragma once
+
+// The convolution in bf16 by the processor's instructions for it; what ConvKernels<Cpu> calls where there are
+// any.
+
+#include "engine/cpu/bf16_gemm.h"
+#include "engine/ops/conv_kernels.h"
+
+namespace tessera {
+
+// As ConvKernels<Cpu>::forward() and backward().
+void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* x, const bf16* weight,
+                       const bf16* bias, bf16* y);
+void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* dy, const bf16* x,
+                        const bf16* weight, const LayerGradients<bf16>& gradients);
+
+}  // namespace tessera
