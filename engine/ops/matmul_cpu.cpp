@@ -4,6 +4,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
+#include "engine/cpu/bf16_panels.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/panel_gemm.h"
@@ -44,8 +45,23 @@ void multiply_here(const Products& p, const W* a, const W* panels, const W* b, b
   }
 }
 
+// multiply_one() in bf16 by the processor's instructions for it.
+void multiply_pairs(const Bf16Kernels& kernels, const Products& p, const bf16* a, const bf16* b, bool add,
+                    bf16* c) {
+  const Factor<bf16> left{a, p.transpose_a ? p.m : p.k, p.transpose_a},
+      right{b, p.transpose_b ? p.k : p.n, p.transpose_b};
+  bf16* const panels = thread_scratch<bf16, of_panels>(bf16_packed_elements(p.k, p.n));
+  pack_bf16_panels(kernels, p.k, p.n, right, panels);
+  multiply_bf16_panels(kernels, p.m, p.n, p.k, left_factor<of_a>(kernels, p.m, p.k, left), panels, nullptr,
+                       [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const float* block) {
+                         store_block(kernels, rows, columns, block, add, c + i * p.n + j, p.n);
+                       });
+}
+
 template <class T> void multiply_one(const Products& p, const T* a, const T* b, bool add, T* c) {
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels()) return multiply_pairs(*kernels, p, a, b, add, c);
   const bool as_it_lies =
       !p.transpose_b && p.n % lanes<W> == 0 && (p.m < few_rows || p.k * p.n <= few_numbers);
   if constexpr (std::is_same_v<T, W>) {
