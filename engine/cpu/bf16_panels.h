@@ -70,19 +70,6 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
   }
 }
 
-// to(i, j) = f(block(i, j)) for a block of multiply_bf16_panels(); whole panels have loops of a fixed length.
-template <class F> void each_of_block(int64_t rows, int64_t columns, F&& f) {
-  if (columns == bf16_panel) {
-    for (int64_t i = 0; i < rows; ++i)
-#pragma omp simd
-      for (int64_t j = 0; j < bf16_panel; ++j) f(i, j);
-  } else {
-    for (int64_t i = 0; i < rows; ++i)
-#pragma omp simd
-      for (int64_t j = 0; j < columns; ++j) f(i, j);
-  }
-}
-
 // y [rows, columns] = block or, with `add`, += block, rounded to bf16.
 inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t columns, const float* block,
                         bool add, bf16* y, int64_t stride) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
@@ -20,21 +21,35 @@ using namespace linear_tiles;
 
 constexpr int of_left = 10, of_right = 11;  // keys of a thread's scratch memory
 
-// y = f(z) and, unless null, slope = f'(z) for a block of z.
+// y = F(z) and, unless null, slope = F'(z) for a block of z, some rows at a time, so that both wait in the
+// first cache to be rounded.
+template <class F>
+void activate_rows(const Bf16Kernels& kernels, int64_t rows, int64_t columns, const float* z, bf16* y,
+                   bf16* slope, int64_t stride) {
+  constexpr int64_t at_once = 8;
+  alignas(64) std::array<float, at_once * bf16_panel> values, slopes;
+  for (int64_t i = 0; i < rows; i += at_once, z += at_once * bf16_panel) {
+    const int64_t some = std::min(at_once, rows - i), n = some * bf16_panel;
+    if (slope) {
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) {
+        const float at = z[j];
+        values[static_cast<size_t>(j)] = F::value(at);
+        slopes[static_cast<size_t>(j)] = F::slope(at);
+      }
+      store_block(kernels, some, columns, slopes.data(), false, slope + i * stride, stride);
+    } else {
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) values[static_cast<size_t>(j)] = F::value(z[j]);
+    }
+    store_block(kernels, some, columns, values.data(), false, y + i * stride, stride);
+  }
+}
+
 void activate_block(const Bf16Kernels& kernels, Activation f, int64_t rows, int64_t columns, const float* z,
                     bf16* y, bf16* slope, int64_t stride) {
   if (f == Activation::none && !slope) return store_block(kernels, rows, columns, z, false, y, stride);
-  with_activation(f, [=]<class F>(F) {
-    if (!slope)
-      return each_of_block(rows, columns, [=](int64_t i, int64_t j) {
-        store(y[i * stride + j], F::value(z[i * bf16_panel + j]));
-      });
-    each_of_block(rows, columns, [=](int64_t i, int64_t j) {
-      const float at = z[i * bf16_panel + j];
-      store(y[i * stride + j], F::value(at));
-      store(slope[i * stride + j], F::slope(at));
-    });
-  });
+  with_activation(f, [&]<class F>(F) { activate_rows<F>(kernels, rows, columns, z, y, slope, stride); });
 }
 
 // Packs op(B) [depth, n] on all threads.
