@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -17,8 +16,8 @@ namespace {
 
 constexpr double width = 560, height = 268;  // of the drawing, SVG units
 constexpr double left = 52, right = 8, top = 10, bottom = 40;
-constexpr size_t most_dots = 60;  // a series of at most so many points has a dot for each
-constexpr int colors = 8;
+constexpr size_t most_dots = 60;    // a series of at most so many points has a dot for each
+constexpr size_t named_colors = 8;  // of the page's style
 
 // Maps the values [low, high] of an axis to the pixels [from, to].
 struct Span {
@@ -106,7 +105,27 @@ std::string mark_line(const Mark& mark, const Span& x, const Span& y) {
       escaped(mark.text));
 }
 
-std::string line_of(const Series& s, int color, const Span& x, const Span& y) {
+// A colour between blue and orange, by way of grey: all are told from one another by those who see no red or
+// no green, and all are seen on light and on dark paper.
+std::string between(double place) {
+  const auto mix = [&](double from, double to) {
+    return static_cast<int>(std::lround(from + (to - from) * place));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(0x2f, 0xee), mix(0x6d, 0x80), mix(0xe5, 0x22));
+}
+
+// Of each series, as CSS has them.
+std::vector<std::string> colors_of(const Chart& chart) {
+  std::vector<std::string> colors;
+  for (const Series& s : chart.series)
+    colors.push_back(s.place >= 0 ? between(s.place)
+                                  : fmt::format("var(--c{})",
+                                                (s.color < 0 ? colors.size() : static_cast<size_t>(s.color)) %
+                                                    named_colors));
+  return colors;
+}
+
+std::string line_of(const Series& s, const std::string& color, const Span& x, const Span& y) {
   std::string path, dots;
   for (size_t i = 0; i < s.x.size(); ++i) {
     if (!is_point(s, i)) continue;
@@ -114,13 +133,12 @@ std::string line_of(const Series& s, int color, const Span& x, const Span& y) {
     if (s.x.size() <= most_dots)
       dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x.at(s.x[i]), y.at(s.y[i]));
   }
-  return fmt::format(
-      "<path class=\"series{}\" style=\"stroke:var(--c{})\" d=\"{}\"/><g style=\"fill:var(--c{})\">{}</g>\n",
-      s.dashed ? " dashed" : "", color, path, color, dots);
+  return fmt::format("<path class=\"series{}\" style=\"stroke:{}\" d=\"{}\"/><g style=\"fill:{}\">{}</g>\n",
+                     s.dashed ? " dashed" : "", color, path, color, dots);
 }
 
 // The points with their texts as JSON, for the page's script.
-std::string points_of(const Chart& chart, const std::function<int(size_t)>& color, const Span& x,
+std::string points_of(const Chart& chart, const std::vector<std::string>& colors, const Span& x,
                       const Span& y) {
   const auto tenth = [](double pixel) { return std::round(pixel * 10) / 10; };
   Json all = Json::array();
@@ -132,20 +150,20 @@ std::string points_of(const Chart& chart, const std::function<int(size_t)>& colo
         points.push_back({tenth(x.at(s.x[i])), tenth(y.at(s.y[i])),
                           chart.x.label + " " + number_text(s.x[i], chart.x.style),
                           number_text(s.y[i], chart.y.style)});
-    all.push_back({{"name", s.name}, {"color", color(k)}, {"points", points}});
+    all.push_back({{"name", s.name}, {"color", colors[k]}, {"points", points}});
   }
   return escaped(all.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string legend(const Chart& chart, const std::function<int(size_t)>& color) {
+std::string legend(const Chart& chart, const std::vector<std::string>& colors) {
   std::string out = "<div class=\"legend\">";
   for (size_t k = 0; k < chart.series.size(); ++k) {
     const Series& s = chart.series[k];
     size_t last = s.x.size();
     while (last > 0 && !is_point(s, last - 1)) --last;
     if (last == 0) continue;
-    out += fmt::format("<span><i{} style=\"border-color:var(--c{})\"></i>{} <b>{}</b></span>",
-                       s.dashed ? " class=\"dashed\"" : "", color(k), escaped(s.name),
+    out += fmt::format("<span><i{} style=\"border-color:{}\"></i>{} <b>{}</b></span>",
+                       s.dashed ? " class=\"dashed\"" : "", colors[k], escaped(s.name),
                        number_text(s.y[last - 1], chart.y.style));
   }
   return out + "</div>";
@@ -196,18 +214,16 @@ std::vector<double> power_ticks(double low, double high) {
 std::string chart_html(const Chart& chart) {
   const Limits of_x = limits_of(chart, true), of_y = limits_of(chart, false);
   if (of_x.empty()) return "<p class=\"note\">No values.</p>";
-  const auto color = [&](size_t k) {
-    return (chart.series[k].color < 0 ? static_cast<int>(k) : chart.series[k].color) % colors;
-  };
+  const std::vector<std::string> colors = colors_of(chart);
   const Span x = span_of(chart.x, of_x, left, width - right, false),
              y = span_of(chart.y, of_y, height - bottom, top, true);
   std::string lines;
-  for (size_t k = 0; k < chart.series.size(); ++k) lines += line_of(chart.series[k], color(k), x, y);
-  return legend(chart, color) +
+  for (size_t k = 0; k < chart.series.size(); ++k) lines += line_of(chart.series[k], colors[k], x, y);
+  return legend(chart, colors) +
          fmt::format(
              "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" data-points=\"{}\">\n{}"
              "<line class=\"cursor\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>{}{}</svg>\n",
-             width, height, points_of(chart, color, x, y), axes(chart, x, y), y.from, y.to,
+             width, height, points_of(chart, colors, x, y), axes(chart, x, y), y.from, y.to,
              chart.mark ? mark_line(*chart.mark, x, y) : "", lines);
 }
 

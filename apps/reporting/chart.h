@@ -13,6 +13,9 @@ struct Series {
   std::vector<double> x, y;  // of equal length; points that are not finite are left out
   bool dashed = false;
   int color = -1;  // 0 to 7; -1: chosen by the series' position in the chart
+  // From 0 to 1: where the series stands among others that have an order, as layers have; its colour is then
+  // one between blue and orange. -1: it has none.
+  double place = -1;
 };
 
 // How numbers are written: with four digits, as a percentage, or as whole numbers.

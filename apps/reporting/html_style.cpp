@@ -119,7 +119,7 @@ for (const svg of document.querySelectorAll("svg.chart")) {
     head.textContent = best[2];
     for (const s of nearest.filter(s => Math.abs(s.point[0] - best[0]) < 1)) {
       const line = tip.appendChild(document.createElement("div"));
-      line.appendChild(document.createElement("i")).style.background = "var(--c" + s.color + ")";
+      line.appendChild(document.createElement("i")).style.background = s.color;
       line.append(s.name + "  " + s.point[3]);
     }
     tip.style.visibility = "visible";

@@ -12,6 +12,7 @@
 #include "apps/reporting/html.h"
 #include "apps/reporting/pictures_section.h"
 #include "apps/reporting/table.h"
+#include "apps/reporting/watch_section.h"
 #include "apps/training/progress.h"
 #include "apps/training/validation.h"
 #include "engine/core/error.h"
@@ -92,9 +93,11 @@ JudgedPass judge(const RunRecord& run, const ReportSource& source, Device device
       evaluation_dtype(run.task, computing.precision) == DType::bf16 ? copy_as(own, DType::bf16) : own;
   allow_tf32(computing.precision == Precision::tf32);
   JudgedPass pass;
-  pass.evaluation = *evaluate(
-      model, *loader,
-      {.micro_batch = validation_micro_batch(config, device), .device = device, .go_on = {}, .judgements = &pass.judgements});
+  pass.evaluation = *evaluate(model, *loader,
+                              {.micro_batch = validation_micro_batch(config, device),
+                               .device = device,
+                               .go_on = {},
+                               .judgements = &pass.judgements});
   return pass;
 }
 
@@ -161,6 +164,7 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
   std::string body = head_of(run, source) + figures(figures_of(run));
   if (!missing.empty()) body += "<p class=\"warn\">" + escaped(missing) + "</p>\n";
   body += run.rows.empty() ? "<p class=\"warn\">No epoch is finished yet.</p>\n" : curves_section({&run, 1});
+  body += watch_section(run);
   if (source) body += evaluated(run, *source, device);
   body += config_section(run) + history(run);
   if (source)

@@ -81,6 +81,13 @@ CheckpointConfig read_checkpoint(Fields f) {
   return c;
 }
 
+WatchConfig read_watch(Fields f) {
+  WatchConfig w;
+  w.every_steps = f.get("every_steps", w.every_steps, at_least_0);
+  f.done();
+  return w;
+}
+
 // An object with neither "preset" nor "arch" says what differs from the default preset.
 Json read_model(Fields& f, const Json& otherwise) {
   const Json* model = f.find("model");
@@ -201,6 +208,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.ema = f.get("ema", c.ema, share);
   c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
   if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
+  if (auto watch = f.find_object("watch")) c.watch = read_watch(*watch);
   c.tensorboard = f.get("tensorboard", c.tensorboard);
   c.seed = f.get("seed", c.seed, at_least_0);
   f.done();
@@ -245,6 +253,7 @@ Json to_json(const TrainConfig& c) {
             {"every_minutes", c.checkpoint.every_minutes},
             {"every_epochs", c.checkpoint.every_epochs},
             {"keep", c.checkpoint.keep}}},
+          {"watch", {{"every_steps", c.watch.every_steps}}},
           {"tensorboard", c.tensorboard},
           {"seed", c.seed}};
 }

@@ -61,6 +61,11 @@ struct CheckpointConfig {
   int64_t keep = 0;  ///< how many of these files stay, the newest; 0: all
 };
 
+/// What a run tells about its layers, see layer_figures.h.
+struct WatchConfig {
+  int64_t every_steps = 0;  ///< the run's first step, and each whose number this divides; 0: none
+};
+
 /// The weights that a run begins with, if they are not drawn at random.
 struct InitConfig {
   std::string weights;            ///< .safetensors, Tessera's or timm's, or a run folder; empty: none
@@ -98,6 +103,7 @@ struct TrainConfig {
   double ema = 0;          ///< decay of a moving average of the weights, which is then evaluated; 0: none
   int64_t eval_every = 1;  ///< evaluate after every so many epochs, and after the last one
   CheckpointConfig checkpoint;
+  WatchConfig watch;
   bool tensorboard = false;  ///< write TensorBoard's event files too
   int64_t seed = 0;          ///< of weights, order and augmentation
 

@@ -16,10 +16,11 @@ namespace tessera {
 ///   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
 ///   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
 ///   state.safetensors  all that is needed to resume
+///   watch.csv          rows about the layers of every so many steps, where the config asks for some
 ///   report.html        a page about the run, written when it is finished
 ///
-/// Files are replaced atomically; only events.jsonl grows, by whole lines. A lock lets one process at a time
-/// train a run. Opening the folder removes files that a killed process left half written.
+/// Files are replaced atomically; only events.jsonl and watch.csv grow, by whole lines. A lock lets one
+/// process at a time train a run. Opening the folder removes files that a killed process left half written.
 class RunFolder {
  public:
   /// Makes the folder and those above it. Fails if it holds a run.

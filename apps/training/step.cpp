@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "apps/training/layer_watch.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
 #include "engine/core/replay.h"
@@ -101,9 +102,9 @@ StepResult TrainStep::operator()(const StepBatch& batch, double lr, Pass& pass) 
   return finish();
 }
 
-void TrainStep::start(const StepBatch& batch, double lr, Pass& pass) {
+void TrainStep::start(const StepBatch& batch, double lr, Pass& pass, bool watched) {
   const bool overwritten = batch.images.device() != Device::cpu;  // perhaps, before the step is finished
-  begin(batch, {overwritten ? batch.clone() : batch, lr, pass}, pass);
+  begin(batch, {overwritten ? batch.clone() : batch, lr, pass, watched}, pass);
 }
 
 // step.batch is what is kept of the batch, to explain why a step is left out or to repeat it.
@@ -117,11 +118,15 @@ void TrainStep::begin(const StepBatch& batch, Started step, Pass& pass) {
   }
   // Two steps are launched first: they make the gradients and all else that is made once (workspaces, choices
   // of algorithms).
-  if (recorded_ || (options_.graph && launched_ >= 2 && record(step.lr, pass))) {
+  step.watch = watch_ = step.watched ? std::make_shared<LayerWatch>(model_) : nullptr;
+  if (!watch_ && (recorded_ || (options_.graph && launched_ >= 2 && record(step.lr, pass)))) {
     replay(step.lr, pass);
   } else {
     compute(pass, false);
+    if (watch_) watch_->look_at_gradients();
     update(step.lr);
+    if (watch_) watch_->look_at_update();
+    watch_ = nullptr;
     ++launched_;
   }
   const std::array<Tensor, 3> numbers{norm_, losses_, correct_};
@@ -157,7 +162,10 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
   const LossOptions options{.smoothing = options_.smoothing,
                             .rows = parts_.back().first + parts_.back().count};
   Tape tape;
+  std::optional<LayerWatch::Part> watched;
+  if (watch_) watched.emplace(*watch_, tape);
   const auto [loss, logits] = model.training_loss(inputs_.of(part), options, pass);
+  if (watched) watched->end_forward();
   if (!losses_.defined()) losses_ = Tensor::zeros({std::ssize(parts_)}, loss.dtype(), device_);
   losses_.rows(part.index, 1).copy_from(loss.detach());
   counts_ = logits.rank() == 2;
@@ -208,6 +216,7 @@ StepResult TrainStep::finish() {
   const Started step = std::move(started_.front());
   started_.pop_front();
   StepResult result = read_result();
+  if (!result.trouble && step.watch) result.layers = step.watch->figures();
   if (!result.trouble) return result;
   explain(step, result);
   for (std::deque<Started> again = std::exchange(started_, {}); Started & next : again) {

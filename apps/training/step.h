@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/training/config.h"
+#include "apps/training/layer_figures.h"
 #include "apps/training/precision.h"
 #include "apps/training/recorded_step.h"
 #include "apps/training/step_batch.h"
@@ -26,6 +27,7 @@ namespace tessera {
 /// The optimizer of a config for the trainable ones of `parameters`. Fails for a group that matches none.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Parameters& parameters);
 
+class LayerWatch;
 class NumberWatch;
 
 struct StepOptions {
@@ -62,7 +64,8 @@ struct StepResult {
   double gradient_norm = 0;  ///< of all parameters together, before clipping
   /// Why the step was left out: which number was not finite, and the first tensor that was not, with its op.
   std::optional<std::string> trouble;
-  std::string note{};  ///< anything else that the user should know, mostly nothing
+  std::vector<LayerFigures> layers{};  ///< of a watched step that was taken
+  std::string note{};                  ///< anything else that the user should know, mostly nothing
 };
 
 /// One step of training, on any device and in any precision: forward, loss and backward of each micro-batch,
@@ -89,7 +92,8 @@ class TrainStep {
   /// one: at most most_under_way() steps may be started and not finished, one on a CPU and two on a GPU.
   /// Results and weights are those of one step after another. The batch's tensors on the CPU must keep their
   /// numbers until its step is finished; those on a GPU may be written anew as soon as start() returns.
-  void start(const StepBatch& batch, double lr, Pass& pass);
+  /// A `watched` step tells its layers' figures; it is launched op by op, which changes no bit.
+  void start(const StepBatch& batch, double lr, Pass& pass, bool watched = false);
   StepResult finish();
   int most_under_way() const { return device_ == Device::cpu ? 1 : 2; }
 
@@ -106,6 +110,8 @@ class TrainStep {
     StepBatch batch;
     double lr;
     Pass before;  ///< the pass as it was before the step's draws, to repeat the step
+    bool watched = false;
+    std::shared_ptr<const LayerWatch> watch = nullptr;
   };
 
   void begin(const StepBatch& batch, Started step, Pass& pass);
@@ -142,7 +148,8 @@ class TrainStep {
   std::vector<uint64_t> keys_;      ///< random keys that each micro-batch draws
   int64_t launched_ = 0;            ///< steps with the inputs where they are now
   std::unique_ptr<RecordedStep> recorded_;
-  std::string note_;  ///< for the next result
+  std::shared_ptr<LayerWatch> watch_;  ///< of the step that computes now; null where it is not watched
+  std::string note_;                   ///< for the next result
 
   std::array<std::unique_ptr<ReadBack>, 2> reads_;  ///< of step i in i % most_under_way()
   int64_t begun_ = 0, finished_ = 0;

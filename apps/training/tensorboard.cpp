@@ -45,6 +45,19 @@ void TensorBoard::step(int64_t step, const StepResult& result, double lr, const 
   const std::pair<std::string, double> scalars[] = {
       {"train/loss", result.loss}, {"train/gradient_norm", result.gradient_norm}, {"train/lr", lr}};
   file_.scalars(step, scalars);
+  if (!result.layers.empty()) layers(step, result.layers);
+}
+
+// Each number of each layer under watch/.
+void TensorBoard::layers(int64_t step, const std::vector<LayerFigures>& layers) {
+  std::vector<std::pair<std::string, double>> scalars;
+  for (const LayerFigures& f : layers)
+    for (const LayerColumn& column : layer_columns())
+      if (const double value = f.*column.value; !std::isnan(value))
+        scalars.emplace_back(std::string("watch/") + column.name + "/" + f.layer +
+                                 (f.head < 0 ? "" : ".head." + std::to_string(f.head)),
+                             value);
+  file_.scalars(step, scalars);
 }
 
 void TensorBoard::epoch(int64_t step, const Json& details) {

@@ -8,8 +8,8 @@
 namespace tessera {
 
 /// Writes a run's numbers for TensorBoard: each step's loss, gradient norm and learning rate under train/,
-/// each epoch's numbers under epoch/ and validation/, and once a session a sheet of augmented training
-/// pictures.
+/// each epoch's numbers under epoch/ and validation/, the layers of a watched step under watch/, and once a
+/// session a sheet of augmented training pictures.
 class TensorBoard {
  public:
   /// Makes an event file in the run folder. `step`: steps that are done. Events of later steps in older
@@ -22,6 +22,8 @@ class TensorBoard {
   void epoch(int64_t step, const Json& details);
 
  private:
+  void layers(int64_t step, const std::vector<LayerFigures>& layers);
+
   EventFile file_;
   Normalisation normalisation_;
   bool shown_ = false;  ///< whether the pictures are written

@@ -39,6 +39,7 @@ Json to_json(const Position& p) {
           {"best_top1", p.best_score},
           {"last_top1", p.last_score},
           {"best_epoch", p.best_epoch},
+          {"watch_bytes", p.watch_bytes},
           {"random_seed", p.random.seed},
           {"random_stream", p.random.stream},
           {"random_position", p.random.position}};
@@ -62,6 +63,7 @@ Position read_position(const Json& json, const std::string& where) {
   const Json* last = f.find("last_top1");
   p.last_score = last && last->is_null() ? std::nan("") : f.get<double>("last_top1");
   p.best_epoch = f.get<int64_t>("best_epoch", count);
+  p.watch_bytes = f.get("watch_bytes", p.watch_bytes, count);
   const auto word = [&](const char* key) {
     const Json* value = f.find(key);
     if (!value || !value->is_number_unsigned()) f.fail_at(key, "is no unsigned integer");

@@ -22,7 +22,8 @@ struct Position {
   /// Over the finished epochs.
   double best_score = -1, last_score = -1;  ///< of Evaluation::score()
   int64_t best_epoch = 0;
-  Random::State random;  ///< of the stream for dropout and drop path
+  int64_t watch_bytes = 0;  ///< of watch.csv
+  Random::State random;     ///< of the stream for dropout and drop path
 
   void add(const StepResult& step, int64_t step_images, double step_lr);
   void next_epoch();

@@ -78,6 +78,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   session_steps_ = 0;
   began_ = saved_ = Clock::now();
   if (config_.tensorboard && !finished()) board_.emplace(folder.path(), steps_done(), facts_.normalisation);
+  if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();
@@ -106,10 +107,16 @@ StepBatch Trainer::step_batch(const Batch& batch) const {
           batch.token_maps, batch.token_views,        batch.shares,       batch.host_labels};
 }
 
+bool Trainer::is_watched(int64_t step) const {
+  const int64_t every = config_.watch.every_steps;
+  return every > 0 && (step == 1 || step % every == 0);
+}
+
 void Trainer::start_step(const Batch& batch) {
-  const double lr = schedule_.lr(at_.epoch * train_.batches() + steps_started());
+  const int64_t before = at_.epoch * train_.batches() + steps_started();
+  const double lr = schedule_.lr(before);
   Pass pass{.training = true, .random = Random(at_.random)};
-  step_.start(step_batch(batch), lr, pass);
+  step_.start(step_batch(batch), lr, pass, is_watched(before + 1));
   at_.random = pass.random.state();
   under_way_.push_back({batch, lr});
   ++session_steps_;
@@ -124,6 +131,7 @@ void Trainer::finish_steps(RunFolder* folder, size_t left) {
     at_.add(result, images, started.lr);
     if (!result.note.empty()) progress_.note(result.note);
     if (board_) board_->step(steps_done(), result, started.lr, started.batch);
+    if (watch_ && !result.layers.empty()) watch_->add(steps_done(), result.layers);
     if (result.trouble && folder) note_trouble(*folder, *result.trouble);
     if (result.trouble && !folder) progress_.note(*result.trouble + "; the step is left out");
     epoch_clock_.images += images;

@@ -14,6 +14,7 @@
 #include "apps/training/run_folder.h"
 #include "apps/training/tensorboard.h"
 #include "apps/training/train_state.h"
+#include "apps/training/watch_file.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/schedule.h"
 
@@ -82,6 +83,7 @@ class Trainer {
   bool finish_epoch(RunFolder& folder);  ///< false if it was interrupted
   StepBatch step_batch(const Batch& batch) const;
   void start_step(const Batch& batch);
+  bool is_watched(int64_t step) const;  ///< counted from 1 over the whole run
   /// Finishes steps until `left` of them are under way. Without a folder, trouble is printed and never ends
   /// the run.
   void finish_steps(RunFolder* folder, size_t left);
@@ -125,6 +127,7 @@ class Trainer {
   Clock::time_point began_{}, saved_{};
   Progress progress_;
   std::optional<TensorBoard> board_;
+  std::optional<WatchFile> watch_;
 };
 
 }  // namespace tessera

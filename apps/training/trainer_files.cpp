@@ -80,6 +80,7 @@ void Trainer::save_weights(const std::filesystem::path& path) const {
 }
 
 void Trainer::save_state(const RunFolder& folder) {
+  if (watch_) at_.watch_bytes = watch_->save();
   NamedTensors tensors;
   append_with_prefix(tensors, "model.", model_.parameters.state());
   append_with_prefix(tensors, "optimizer.", optimizer_->state());

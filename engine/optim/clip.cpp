@@ -1,6 +1,7 @@
 #include "engine/optim/clip.h"
 
 #include <cmath>
+#include <limits>
 
 #include "engine/core/dispatch.h"
 #include "engine/optim/clip_kernels.h"
@@ -44,6 +45,15 @@ void clip_on_device(const std::vector<Tensor>& parameters, double max_norm, doub
     const auto items = items_of<T>(gradients);
     ClipKernels<Dev>::template clip<T>(items.data(), static_cast<int64_t>(items.size()), max_norm, largest,
                                        norm.data<double>());
+  });
+}
+
+void norm_on_device(const std::vector<Tensor>& tensors, const Tensor& norm) {
+  if (tensors.empty()) return norm.fill(0);
+  dispatch(tensors.front(), "norm", [&]<class Dev, class T>() {
+    const auto items = items_of<T>(tensors);
+    ClipKernels<Dev>::template clip<T>(items.data(), static_cast<int64_t>(items.size()), 0,
+                                       std::numeric_limits<double>::infinity(), norm.data<double>());
   });
 }
 

@@ -10,6 +10,11 @@ namespace tessera {
 /// finite if any gradient is not. Parameters without a gradient count as 0; all must have one type.
 double gradient_norm(const std::vector<Tensor>& parameters);
 
+/// Sets norm[0] of norm [3] (f64, on the tensors' device) to the Euclidean norm of all elements of the
+/// tensors together, summed in double in fixed chunks, without waiting for the device. The tensors must have
+/// one type; the other two elements are as clip_on_device() has them.
+void norm_on_device(const std::vector<Tensor>& tensors, const Tensor& norm);
+
 /// Scales all gradients by max_norm / norm if their norm is larger than max_norm (Pascanu et al., 2013).
 /// Returns the norm before scaling. If it is not finite, no gradient changes: the caller decides, for example
 /// to skip the step. Fails unless max_norm > 0.

@@ -62,6 +62,8 @@ TEST_CASE("what a config must not hold is named with its key") {
         std::string::npos);
   CHECK(refusal(R"({"epochs": 5, "schedule": {"warmup_epochs": 10}})").find("warmup_epochs") !=
         std::string::npos);
+  CHECK(refusal(R"({"watch": {"every_steps": -1}})").find("watch.every_steps") != std::string::npos);
+  CHECK(refusal(R"({"watch": {"every_step": 50}})").find("did you mean 'every_steps'") != std::string::npos);
   CHECK(refusal(R"({"batch": 0})").find("batch") != std::string::npos);
   CHECK(refusal(R"({"smoothing": 2})").find("smoothing") != std::string::npos);
   CHECK(refusal(R"({"model": 3})").find("model") != std::string::npos);

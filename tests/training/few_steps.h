@@ -51,6 +51,7 @@ struct How {
   std::set<int> bad = {};  // the batches with an infinite pixel
   const char* config = vit;
   bool reads_back = false;  // whether the forward pass reads a number on the host, which no graph can do
+  int watched_every = 0;    // steps 0, so many, twice as many ... are watched; 0: none
   bool one_place = false;   // all batches stand in the same memory of the device, one after another
 };
 
@@ -109,7 +110,7 @@ inline Trained train(const How& how) {
     }
     if (how.one_place) batch = place;
     const double lr = 0.01 / (k + 1);
-    step.start(batch, lr, pass);
+    step.start(batch, lr, pass, how.watched_every > 0 && k % how.watched_every == 0);
     if (k >= late) trained.results.push_back(step.finish());
   }
   while (trained.results.size() < count) trained.results.push_back(step.finish());

@@ -62,10 +62,11 @@ std::vector<Family> families() {
                              {"micro_batch", 4},
                              {"clip", 1},
                              {"repetitions", 2},
+                             {"watch", {{"every_steps", 2}}},
                              {"augment", {{"autoaugment", "cifar10"}, {"mixup", 1}, {"cutmix", 1}}}})},
           {"resnet", small_run({{"model", small_resnet}, {"optimizer", sgd}, {"ema", 0.9}})},
           {"efficientnet", small_run({{"model", efficientnet}})},
-          {"rmt", small_run({{"model", rmt}})},
+          {"rmt", small_run({{"model", rmt}, {"watch", {{"every_steps", 1}}}})},
           {"dit", small_run({{"model", dit}, {"ema", 0.9}, {"micro_batch", 4}})},
           {"segmenter", small_run({{"model", segmenter}, {"data", {{"name", "shapes-seg"}}}},
                                   make_shape_scenes({.image_size = 16, .train = 20, .validation = 10}))}};
