@@ -147,8 +147,8 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
 }
 
 Tensor CaiT::after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
-  const Tensor y = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass);
-  return residual(y, multiply(layer.mlp(layer.norm2(y)), layer.gamma_2), layer.drop_path, pass);
+  const auto [y, normed] = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass, layer.norm2);
+  return residual(y, multiply(layer.mlp(normed), layer.gamma_2), layer.drop_path, pass);
 }
 
 Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const {

@@ -198,8 +198,8 @@ RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attenti
 Tensor RMT::Block::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
   const Tensor placed = add(x, on_map(pos, x, grid));
-  const Tensor attended = residual(placed, ls1(attn(norm1(placed))), drop_path, pass);
-  return residual(attended, ls2(mlp(norm2(attended))), drop_path, pass);
+  const auto [attended, normed] = residual(placed, ls1(attn(norm1(placed))), drop_path, pass, norm2);
+  return residual(attended, ls2(mlp(normed)), drop_path, pass);
 }
 
 RMT::Downsample::Downsample(const Scope& scope, int64_t dim, int64_t dim_out, Grid its_grid)

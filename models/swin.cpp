@@ -82,8 +82,8 @@ Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
   const TokenLayoutScope map({.grid = grid, .order = &to_windows});
   const Tensor windows = take(norm1(x), 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
   const Tensor attended = take(attn(windows, {}, mask).reshape(x.shape()), 1, from_windows);
-  const Tensor y = residual(x, attended, drop_path, pass);
-  return residual(y, mlp(norm2(y)), drop_path, pass);
+  const auto [y, normed] = residual(x, attended, drop_path, pass, norm2);
+  return residual(y, mlp(normed), drop_path, pass);
 }
 
 Swin::PatchMerging::PatchMerging(const Scope& scope, int64_t dim, Grid its_grid, double eps)

@@ -140,8 +140,8 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
   for (const Block& block : blocks) {
     const ModuleScope here(block.path);
     const Tensor n = block.norm1(x);
-    x = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass);
-    x = residual(x, block.mlp(block.norm2(x)), block.drop_path, pass);
+    const auto [y, normed] = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass, block.norm2);
+    x = residual(y, block.mlp(normed), block.drop_path, pass);
   }
   return head(norm(class_token_of(x)));  // [B, K]
 }

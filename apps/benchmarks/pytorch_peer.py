@@ -75,7 +75,8 @@ def feed(args, case, device):
     size, classes, batch = case
     if args.pipeline:
         import pytorch_data
-        return pytorch_data.batches(size, classes, batch, device)
+        make = pytorch_data.batches if args.pipeline == "workers" else pytorch_data.batches_on_device
+        return make(size, classes, batch, device)
     images = torch.randn(batch, 3, size, size, device=device)
     return itertools.repeat((images, torch.randint(classes, (batch,), device=device)))
 
@@ -301,7 +302,9 @@ def main():
     parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
     parser.add_argument("--quick", action="store_true", help="the eager step and what is likely fastest")
     parser.add_argument("--no-autotune", action="store_true", help="not compiled with tuned kernels")
-    parser.add_argument("--pipeline", action="store_true", help="from stored pictures on, by the regime's augmentation")
+    parser.add_argument("--pipeline", nargs="?", const="workers", choices=("workers", "device"),
+                        help="from stored pictures on, by the regime's augmentation: PyTorch's in worker processes, or "
+                        "by whole batches on its device")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement then")
     parser.add_argument("--tessera", help="the program, to be timed beside it")
     parser.add_argument("--verify", nargs="+", metavar="FIXTURE", help="compare with these files and end")

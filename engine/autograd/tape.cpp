@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "engine/autograd/accumulate_kernels.h"
+#include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
 
 namespace tessera {
@@ -17,6 +18,35 @@ void accumulate(const Tensor& sum, const Tensor& addend) {
   dispatch(sum, "accumulate", [&]<class Dev, class T>() {
     AccumulateKernels<Dev>::add(sum.data<T>(), addend.data<T>(), sum.elements());
   });
+}
+
+// Tells the device of a backward pass, and its end, whichever way it ends.
+class BackwardPass {
+ public:
+  explicit BackwardPass(Device device) : on_(DryRun::active() ? nullptr : &backend(device)) {
+    if (on_) on_->begin_backward();
+  }
+  ~BackwardPass() {
+    try {
+      if (on_ && !ended_) on_->end_backward();
+    } catch (const Error&) {
+    }  // after another error, which is the one to report
+  }
+  BackwardPass(const BackwardPass&) = delete;
+  BackwardPass& operator=(const BackwardPass&) = delete;
+
+  void end() {
+    ended_ = true;
+    if (on_) on_->end_backward();
+  }
+
+ private:
+  DeviceBackend* on_;
+  bool ended_ = false;
+};
+
+void before_reading(const Tensor& gradient) {
+  if (!DryRun::active()) backend(gradient.device()).before_reading(gradient.raw());
 }
 
 }  // namespace
@@ -60,9 +90,11 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
   check(!y.is_leaf(), "tape: backward from a leaf: no op was recorded");
   read_ = true;
   slots_[static_cast<size_t>(y.place().slot)].grad = dy.detach();
+  BackwardPass pass(dy.device());
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     Slot& output = slots_[static_cast<size_t>(step->output)];
     if (output.grad.defined()) {
+      before_reading(output.grad);
       Gradients gradients(*this, *step);
       step->backward(gradients);
       gradients.add_spares();
@@ -71,6 +103,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     step->backward = nullptr;
     if (!output.keep) output.grad = {};
   }
+  pass.end();
 }
 
 void Tape::keep(const Tensor& x) {
@@ -145,7 +178,10 @@ Gradients::Into Gradients::into(int i) {
 }
 
 void Gradients::add_spares() {
-  for (const auto& [place, spare] : spares_) accumulate(target(place).grad, spare);
+  for (const auto& [place, spare] : spares_) {
+    before_reading(spare);
+    accumulate(target(place).grad, spare);
+  }
 }
 
 // A leaf's own gradient or the slot's, allocated if need be and not shared with any other tensor.
@@ -157,6 +193,7 @@ Gradients::Into Gradients::target(int slot) {
     add = add && !to.leaf->stale;
     to.leaf->stale = false;
   }
+  if (add) before_reading(grad);
   if (!grad.defined())
     grad = Tensor::empty(to.shape, to.dtype, to.device);
   else if (add && to.lent && grad.shared())

@@ -44,6 +44,12 @@ class DeviceBackend {
 
   // --- the course of its work ---
 
+  // A backward pass on this thread, within which the backend may put the sums off that end a parameter's
+  // gradient: before_reading() tells it of a gradient that the pass itself is about to read or add to.
+  virtual void begin_backward() {}
+  virtual void before_reading(const void* /*gradient*/) {}
+  virtual void end_backward() {}
+
   virtual std::unique_ptr<LapClock> make_lap_clock() = 0;  // lap_clock.h
   virtual std::unique_ptr<ReadBack> make_read_back() = 0;  // read_back.h
   // record_replay() and allow_tf32() of replay.h.

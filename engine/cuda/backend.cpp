@@ -4,6 +4,7 @@
 #include "engine/core/read_back.h"
 #include "engine/cuda/blas.h"
 #include "engine/cuda/graph.h"
+#include "engine/cuda/late_sums.h"
 #include "engine/cuda/parts.h"
 #include "engine/cuda/stream.h"
 
@@ -62,6 +63,9 @@ class CudaBackend final : public DeviceBackend {
   }
   void fill(int64_t n, double value, DType type, void* to) override { fill_on_cuda(n, value, type, to); }
 
+  void begin_backward() override { tessera::begin_backward(); }
+  void before_reading(const void* gradient) override { tessera::before_reading(gradient); }
+  void end_backward() override { tessera::end_backward(); }
   std::unique_ptr<LapClock> make_lap_clock() override { return make_stream_clock(); }
   std::unique_ptr<ReadBack> make_read_back() override { return make_pinned_read_back(); }
   std::unique_ptr<Replay> record_replay(const std::function<void()>& work) override {

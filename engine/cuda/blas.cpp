@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
-#include "engine/core/storage.h"
+#include "engine/core/scratch.h"
+#include "engine/cuda/algorithm_file.h"
+#include "engine/cuda/graph.h"
+#include "engine/cuda/parts.h"
 #include "engine/cuda/side_stream.h"
 
 namespace tessera {
@@ -85,7 +90,7 @@ uint32_t alignment(const void* pointer) {
 // none).
 struct Blas {
   static constexpr size_t workspace_bytes = size_t{32} << 20;
-  using Key = std::tuple<int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
+  using Key = std::tuple<int, int, int, int, bool, bool, bool, int64_t, int64_t, int64_t, int64_t, int64_t,
                          int64_t, int64_t, int64_t, int64_t, int64_t, uint32_t, uint32_t, uint32_t, uint32_t>;
 
   cublasLtHandle_t handle{};
@@ -104,9 +109,10 @@ Blas& blas() {
 
 // cuBLAS takes column-major matrices: a row-major c = op(a) op(b) is c^T = op(b)^T op(a)^T to it. So its
 // first factor is b.
-template <class T> class Call {
+// C is the type of c.
+template <class T, class C = T> class Call {
  public:
-  Call(const MatrixProduct& p, const T* a, const T* b, T* c, bool add, Epilogue epilogue, const T* bias)
+  Call(const MatrixProduct& p, const T* a, const T* b, C* c, bool add, Epilogue epilogue, const T* bias)
       : p_(p), a_(a), b_(b), c_(c), bias_(bias), add_(add), epilogue_(epilogue) {
     expect_blas(cublasLtMatmulDescCreate(operation_.address(), compute_type<T>(), data_type<Wide<T>>),
                 "operation", p);
@@ -114,9 +120,9 @@ template <class T> class Call {
     set(CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
     if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias));
-    make_layout(first_, p.transpose_b ? p.k : p.n, p.transpose_b ? p.n : p.k, p.ldb, p.b_step);
-    make_layout(second_, p.transpose_a ? p.m : p.k, p.transpose_a ? p.k : p.m, p.lda, p.a_step);
-    make_layout(result_, p.n, p.m, p.ldc, p.c_step);
+    make_layout<T>(first_, p.transpose_b ? p.k : p.n, p.transpose_b ? p.n : p.k, p.ldb, p.b_step);
+    make_layout<T>(second_, p.transpose_a ? p.m : p.k, p.transpose_a ? p.k : p.m, p.lda, p.a_step);
+    make_layout<C>(result_, p.n, p.m, p.ldc, p.c_step);
   }
 
   // Returns false where cuBLASLt has no algorithm for it.
@@ -124,10 +130,13 @@ template <class T> class Call {
     Blas& own = blas();
     const std::lock_guard lock(own.mutex);
     auto found = own.algorithms.find(key());
-    if (found == own.algorithms.end()) found = own.algorithms.emplace(key(), candidates(own)).first;
+    if (found == own.algorithms.end()) {
+      found = own.algorithms.emplace(key(), candidates(own)).first;
+      if (AlgorithmFile* file = AlgorithmFile::chosen()) put_fastest_first(found->second, own, *file);
+    }
     // The heuristic may offer what the product then refuses: such an algorithm is not asked again.
     for (std::vector<cublasLtMatmulAlgo_t>& left = found->second; !left.empty(); left.erase(left.begin())) {
-      const cublasStatus_t status = run_with(left.front(), own);
+      const cublasStatus_t status = run_with(left.front(), own, c_);
       if (status == CUBLAS_STATUS_SUCCESS) return true;
       if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
         expect_blas(status, "product", p_);
@@ -136,19 +145,56 @@ template <class T> class Call {
   }
 
  private:
-  cublasStatus_t run_with(const cublasLtMatmulAlgo_t& algorithm, const Blas& own) const {
+  cublasStatus_t run_with(const cublasLtMatmulAlgo_t& algorithm, const Blas& own, C* c) const {
     const Wide<T> alpha = 1, beta = add_ ? 1 : 0;
-    return cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c_, result_, c_,
+    return cublasLtMatmul(own.handle, operation_, &alpha, b_, first_, a_, second_, &beta, c, result_, c,
                           result_, &algorithm, const_cast<void*>(own.workspaces[on_side_stream()].data()),
                           Blas::workspace_bytes, stream());
+  }
+
+  // Puts the algorithm that the file has for this product first or, outside of captures, the fastest one,
+  // which the file then has.
+  void put_fastest_first(std::vector<cublasLtMatmulAlgo_t>& algorithms, const Blas& own,
+                         AlgorithmFile& file) {
+    const std::string name =
+        std::apply([](const auto&... part) { return ((std::to_string(part) + " ") + ...); }, key());
+    if (const auto known = file.find(name)) {
+      algorithms.insert(algorithms.begin(), *known);
+      return;
+    }
+    if (Graph::capturing() || algorithms.empty()) return;
+    const Workspace<C, Device::cuda> c((p_.count - 1) * p_.c_step + p_.m * p_.ldc);
+    size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < algorithms.size(); ++i) {
+      const double time = time_of(algorithms[i], own, c.data());
+      if (time < least) best = i, least = time;
+    }
+    std::rotate(algorithms.begin(), algorithms.begin() + static_cast<std::ptrdiff_t>(best),
+                algorithms.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    file.add(name, algorithms.front());
+  }
+
+  // The least time of four runs, the first of which loads the kernel; infinite where it is refused.
+  double time_of(const cublasLtMatmulAlgo_t& algorithm, const Blas& own, C* c) const {
+    const std::unique_ptr<LapClock> clock = make_stream_clock();
+    for (int run = 0; run < 4; ++run) {
+      clock->mark();
+      if (run_with(algorithm, own, c) != CUBLAS_STATUS_SUCCESS)
+        return std::numeric_limits<double>::infinity();
+    }
+    clock->mark();
+    const std::vector<double> laps = clock->laps();
+    return *std::min_element(laps.begin() + 1, laps.end());
   }
 
   template <class Value> void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     expect_blas(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value), "operation", p_);
   }
 
+  template <class E>
   void make_layout(Layout& layout, int64_t rows, int64_t columns, int64_t stride, int64_t step) {
-    expect_blas(cublasLtMatrixLayoutCreate(layout.address(), data_type<T>, static_cast<uint64_t>(rows),
+    expect_blas(cublasLtMatrixLayoutCreate(layout.address(), data_type<E>, static_cast<uint64_t>(rows),
                                            static_cast<uint64_t>(columns), stride),
                 "layout", p_);
     if (p_.count == 1) return;
@@ -163,6 +209,7 @@ template <class T> class Call {
 
   Blas::Key key() const {
     return {static_cast<int>(data_type<T>),
+            static_cast<int>(data_type<C>),
             static_cast<int>(compute_type<T>()),
             static_cast<int>(epilogue_),
             p_.transpose_a,
@@ -215,7 +262,7 @@ template <class T> class Call {
 
   MatrixProduct p_;
   const T *a_, *b_;
-  T* c_;
+  C* c_;
   const T* bias_;
   bool add_;
   Epilogue epilogue_;
@@ -242,9 +289,16 @@ template <class T> void multiply(const MatrixProduct& product, const T* a, const
     expect_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm", product);
 }
 
+template <class T> void multiply_wide(const MatrixProduct& product, const T* a, const T* b, Wide<T>* c) {
+  const T* no_bias = nullptr;
+  if (!Call<T, Wide<T>>(product, a, b, c, false, Epilogue::none, no_bias).run())
+    expect_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm", product);
+}
+
 void set_tf32(bool allowed) { tf32_allowed = allowed; }
 
 TESSERA_FOR_FLOATS(multiply)
 TESSERA_FOR_FLOATS(multiply_with)
+TESSERA_FOR_FLOATS(multiply_wide)
 
 }  // namespace tessera

@@ -29,6 +29,9 @@ template <class T>
 bool multiply_with(Epilogue epilogue, const MatrixProduct& product, const T* a, const T* b, T* c,
                    const T* bias);
 
+// Writes c in the type in which the products are summed. All sizes are positive.
+template <class T> void multiply_wide(const MatrixProduct& product, const T* a, const T* b, Wide<T>* c);
+
 // allow_tf32() of engine/core/replay.h.
 void set_tf32(bool allowed);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -13,8 +14,6 @@
 namespace tessera {
 
 namespace {
-
-constexpr size_t most_keys = 1 << 12;  // of one step
 
 // The graph that this thread captures or refreshes. Other threads may work on streams of their own meanwhile.
 thread_local Graph* captured = nullptr;
@@ -116,8 +115,7 @@ class Capture {
 
 }  // namespace
 
-Graph::Graph(const std::function<void()>& work)
-    : blocks_(Device::cuda), key_places_(Device::cuda, most_keys * sizeof(uint64_t)) {
+Graph::Graph(const std::function<void()>& work) : blocks_(Device::cuda) {
   side_stream();  // made outside the capture
   branch_parts();
   Capture capture(this, blocks_);
@@ -132,7 +130,7 @@ Graph::~Graph() {
 
 void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& refresh) {
   check(keys.size() == keys_.size(), "graph: ", keys.size(), " keys for a step that draws by ", keys_.size());
-  if (!keys.empty()) upload(key_places_.data(), keys.data(), keys.size_bytes());
+  numbers_.set_keys(keys);
   struct Refreshing {
     explicit Refreshing(Graph* graph) { refreshed = graph; }
     ~Refreshing() { refreshed = nullptr; }
@@ -144,6 +142,7 @@ void Graph::run(std::span<const uint64_t> keys, const std::function<void()>& ref
   }
   check(next_table_ == tables_.size(), "graph: ", next_table_, " of ", tables_.size(),
         " tables were refreshed");
+  numbers_.upload();
   expect(cudaGraphLaunch(graph_, stream()), "graph");
   forbid_early_start();
 }
@@ -157,10 +156,11 @@ DrawKey Graph::draw_key(uint64_t key) {
   const auto at = std::find(keys.begin(), keys.end(), key);
   const size_t place = static_cast<size_t>(at - keys.begin());
   if (at == keys.end()) {
-    check(keys.size() < most_keys, "graph: a step draws by more than ", most_keys, " keys");
+    check(keys.size() < GraphNumbers::most_keys, "graph: a step draws by more than ", GraphNumbers::most_keys,
+          " keys");
     keys.push_back(key);
   }
-  return {key, static_cast<const uint64_t*>(captured->key_places_.data()) + place};
+  return {key, captured->numbers_.place_of_key(place)};
 }
 
 void Graph::copy_constant(void* to, const void* from, size_t bytes) {
@@ -191,29 +191,65 @@ void upload(void* to, const void* from, size_t bytes) {
   buffers.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-TableMemory::TableMemory(const void* values, size_t bytes, TableKind numbers)
-    : storage_(nullptr), owned_(!refreshed && (numbers == TableKind::constant || !captured)) {
-  if (refreshed && numbers == TableKind::constant) return;  // the graph has it
-  if (refreshed) {
-    check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
-    storage_ = refreshed->tables_[refreshed->next_table_++].get();
-    check(bytes <= storage_->bytes(), "graph: a table of ", bytes, " bytes, captured with ",
-          storage_->bytes());
-    upload(storage_->data(), values, bytes);
-    return;
-  }
-  const ConstantBlocks constant;
-  storage_ = new Storage(Device::cuda, bytes);
-  if (!owned_)
-    captured->tables_.emplace_back(storage_);
-  else if (captured)
-    Graph::copy_constant(storage_->data(), values, bytes);
-  else
-    upload(storage_->data(), values, bytes);
+GraphNumbers::GraphNumbers()
+    : memory_(Device::cuda, most_keys * sizeof(uint64_t) + table_bytes), host_(memory_.bytes()) {}
+
+void* GraphNumbers::place_of_table(size_t bytes) {
+  if (bytes > table_bytes - tables_end_) return nullptr;
+  void* const place = reinterpret_cast<std::byte*>(middle()) + tables_end_;
+  tables_end_ = std::min(table_bytes, (tables_end_ + bytes + 63) / 64 * 64);
+  return place;
 }
 
-TableMemory::~TableMemory() {
-  if (owned_) delete storage_;
+std::byte* GraphNumbers::on_host(const void* place) {
+  return host_.data() +
+         (static_cast<const std::byte*>(place) - static_cast<const std::byte*>(memory_.data()));
+}
+
+bool GraphNumbers::set_table(const void* place, const void* values, size_t bytes) {
+  const auto* const first = reinterpret_cast<const std::byte*>(middle());
+  if (std::less<>()(place, static_cast<const void*>(first)) ||
+      !std::less<>()(place, static_cast<const void*>(first + table_bytes)))
+    return false;
+  std::memcpy(on_host(place), values, bytes);
+  return true;
+}
+
+void GraphNumbers::set_keys(std::span<const uint64_t> keys) {
+  keys_ = keys.size();
+  for (size_t i = 0; i < keys_; ++i) std::memcpy(on_host(place_of_key(i)), &keys[i], sizeof keys[i]);
+}
+
+void GraphNumbers::upload() const {
+  const size_t bytes = keys_ * sizeof(uint64_t) + tables_end_;
+  if (bytes == 0) return;
+  const size_t first = (most_keys - keys_) * sizeof(uint64_t);
+  tessera::upload(static_cast<std::byte*>(memory_.data()) + first, host_.data() + first, bytes);
+}
+
+TableMemory::TableMemory(const void* values, size_t bytes, TableKind numbers) {
+  if (refreshed) {
+    if (numbers == TableKind::constant) return;  // the graph has it
+    check(refreshed->next_table_ < refreshed->tables_.size(), "graph: a table that the capture did not have");
+    const Graph::TablePlace& table = refreshed->tables_[refreshed->next_table_++];
+    check(bytes <= table.bytes, "graph: a table of ", bytes, " bytes, captured with ", table.bytes);
+    data_ = table.place;
+    if (!refreshed->numbers_.set_table(data_, values, bytes)) upload(data_, values, bytes);
+    return;
+  }
+  const bool of_graph = captured && numbers == TableKind::refreshed;
+  if (of_graph) data_ = captured->numbers_.place_of_table(bytes);
+  if (!data_) {
+    const ConstantBlocks constant;
+    owned_ = std::make_unique<Storage>(Device::cuda, bytes);
+    data_ = owned_->data();
+  }
+  if (of_graph)
+    captured->tables_.push_back({data_, bytes, std::move(owned_)});
+  else if (captured)
+    Graph::copy_constant(data_, values, bytes);
+  else
+    upload(data_, values, bytes);
 }
 
 }  // namespace tessera

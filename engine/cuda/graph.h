@@ -25,6 +25,30 @@ struct DrawKey {
   TESSERA_HD uint64_t operator()() const { return place ? *place : value; }
 };
 
+// The numbers that a replay uploads, keys and tables, lie in one piece of device memory, so that one copy
+// brings them all: keys downwards from its middle, tables upwards.
+class GraphNumbers {
+ public:
+  static constexpr size_t most_keys = 1 << 12, table_bytes = 1 << 15;
+
+  GraphNumbers();
+  const uint64_t* place_of_key(size_t i) const { return middle() - 1 - i; }
+  // The place of the next table, or null where the tables take more than there is room for.
+  void* place_of_table(size_t bytes);
+  // Whether this is the place of a table here; then upload() brings the values.
+  bool set_table(const void* place, const void* values, size_t bytes);
+  void set_keys(std::span<const uint64_t> keys);
+  void upload() const;  // what was set
+
+ private:
+  uint64_t* middle() const { return static_cast<uint64_t*>(memory_.data()) + most_keys; }
+  std::byte* on_host(const void* place);
+
+  Storage memory_;
+  std::vector<std::byte> host_;
+  size_t keys_ = 0, tables_end_ = 0;
+};
+
 // Captures what `work` does on the stream, without running it. The graph owns all memory that `work` takes. A
 // tensor that `work` copies from the host (Tensor::to(cuda)) becomes a constant of the graph; numbers that
 // change from step to step must go through DrawKey or Table. Fails for work that cannot be captured, such as
@@ -53,9 +77,14 @@ class Graph final : public Replay {
   BlockSet blocks_;
   cudaGraphExec_t graph_ = nullptr;
   std::vector<uint64_t> keys_;
-  Storage key_places_;
-  std::vector<std::unique_ptr<Storage>> tables_;  // in the order in which they were made
-  size_t next_table_ = 0;                         // the next one that refresh() will fill
+  GraphNumbers numbers_;
+  struct TablePlace {
+    void* place;
+    size_t bytes;
+    std::unique_ptr<Storage> own;  // of a table that has no place among the numbers
+  };
+  std::vector<TablePlace> tables_;  // in the order in which they were made
+  size_t next_table_ = 0;           // the next one that refresh() will fill
 };
 
 // Copies host numbers to device memory through pinned buffers. They may change as soon as this returns. The
@@ -69,14 +98,14 @@ enum class TableKind : uint8_t { refreshed, constant };
 class TableMemory {
  public:
   TableMemory(const void* values, size_t bytes, TableKind numbers);
-  ~TableMemory();
+  ~TableMemory() = default;
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
-  void* data() const { return storage_ ? storage_->data() : nullptr; }
+  void* data() const { return data_; }
 
  private:
-  Storage* storage_;  // null for a constant while a graph is refreshed
-  bool owned_;
+  void* data_ = nullptr;            // null for a constant while a graph is refreshed
+  std::unique_ptr<Storage> owned_;  // null for a table of a graph
 };
 
 // A copy of host numbers in device memory, for a kernel of this call. In a captured step it is refreshed

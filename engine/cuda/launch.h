@@ -48,15 +48,22 @@ inline LaunchGrid grid_for(int64_t n, int threads = block_threads) {
 }
 
 // Comes first in every kernel. Waits until all kernels before this one are done and their writes are visible,
-// then lets the next kernel be launched (programmatic dependent launch; see the CUDA programming guide).
-// Because the wait comes first, a kernel that has ended is one whose predecessors have all ended: a kernel
-// that waits for it may read what any of them wrote. cuBLASLt's kernels, which may start early themselves,
-// keep this rule.
+// then lets the next kernel be launched (programmatic dependent launch; see the CUDA programming guide),
+// unless the build defines TESSERA_NO_TRIGGER. TESSERA_SLOW_KERNELS lengthens every kernel; both are to find
+// faults. Because the wait comes first, a kernel that has ended is one whose predecessors have all ended: a
+// kernel that waits for it may read what any of them wrote. cuBLASLt's kernels, which may start early
+// themselves, keep this rule.
 __device__ inline void wait_for_previous_kernel() {
 #if defined(TESSERA_CUDA_EMULATED)
   emulator::wait_for_previous_kernel();
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#ifndef TESSERA_NO_TRIGGER
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+#ifdef TESSERA_SLOW_KERNELS
+  __nanosleep(20000);  // a next kernel that does not wait now runs before this one has written anything
+#endif
 #endif
 }
 

@@ -39,7 +39,7 @@ template <class By, class W> __device__ inline W block_all(W value) {
 template <class W> __device__ inline W block_sum(W value) { return block_all<Plus>(value); }
 template <class W> __device__ inline W block_max(W value) { return block_all<Larger>(value); }
 
-// A sum over `count` partial results, and where it goes. Null parts: this sum is not wanted.
+// A sum over partial results, and where it goes.
 template <class T> struct PartSum {
   const Wide<T>* parts;  // [count, n]
   T* y;                  // [n], written, or added to
@@ -50,16 +50,12 @@ namespace part_detail {
 
 inline constexpr int lanes = 16;  // threads that share a sum
 
-template <class T> struct PartSums { PartSum<T> first, second; };
-
-// A block of (warp, lanes) threads sums entries [32 x, 32 x + 32) of sum y, for block (x, y) of the grid.
+// Blocks of (warp, lanes) threads, block x of gridDim.x, add entries [32 x, 32 x + 32) of one sum.
 template <class T>
-__global__ void __launch_bounds__(warp* lanes)
-    sum(int64_t n, int64_t count, Wide<T> factor, PartSums<T> sums) {
-  wait_for_previous_kernel();
+__device__ inline void add_up(int64_t n, int64_t count, Wide<T> factor, const PartSum<T>& sum_of) {
   using W = Wide<T>;
   __shared__ W tile[lanes][warp];
-  const auto [parts, y, add] = blockIdx.y == 0 ? sums.first : sums.second;
+  const auto [parts, y, add] = sum_of;
   for (int64_t left = int64_t{blockIdx.x} * warp; left < n; left += int64_t{gridDim.x} * warp) {
     const int64_t i = left + threadIdx.x;
     W sum = 0;
@@ -76,11 +72,9 @@ __global__ void __launch_bounds__(warp* lanes)
 }
 
 template <class T>
-void launch_sums(int64_t n, int64_t count, Wide<T> factor, const PartSums<T>& sums, unsigned wanted) {
-  if (n == 0 || wanted == 0) return;
-  const int64_t blocks = std::min<int64_t>((n + warp - 1) / warp, 1 << 20);
-  launch(sum<T>, LaunchGrid{dim3(static_cast<unsigned>(blocks), wanted), dim3(warp, lanes)}, n, count, factor,
-         sums);
+__global__ void __launch_bounds__(warp* lanes) sum(int64_t n, int64_t count, Wide<T> factor, PartSum<T> of) {
+  wait_for_previous_kernel();
+  add_up(n, count, factor, of);
 }
 
 }  // namespace part_detail
@@ -88,13 +82,10 @@ void launch_sums(int64_t n, int64_t count, Wide<T> factor, const PartSums<T>& su
 // y[i] = factor * (parts[i] + parts[n + i] + ...) over `count` parts in a fixed order, or += if add.
 template <class T>
 void sum_parts(int64_t n, int64_t count, const Wide<T>* parts, Wide<T> factor, T* y, bool add) {
-  part_detail::launch_sums<T>(n, count, factor, {{parts, y, add}, {}}, 1);
-}
-
-// Computes two such sums, with factor 1, in one launch.
-template <class T> void sum_parts(int64_t n, int64_t count, const PartSum<T>& a, const PartSum<T>& b) {
-  const unsigned wanted = (a.parts ? 1u : 0u) + (b.parts ? 1u : 0u);
-  part_detail::launch_sums<T>(n, count, 1, {a.parts ? a : b, b}, wanted);
+  if (n == 0) return;
+  const int64_t blocks = std::min<int64_t>((n + warp - 1) / warp, 1 << 20);
+  launch(part_detail::sum<T>, LaunchGrid{dim3(static_cast<unsigned>(blocks)), dim3(warp, part_detail::lanes)},
+         n, count, factor, PartSum<T>{parts, y, add});
 }
 
 // --- columns: y[j] = sum over rows of f(row, j) ---

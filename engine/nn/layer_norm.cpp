@@ -16,4 +16,8 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
   return layer_norm(x, weight, bias, eps);
 }
 
+NormedSum LayerNorm::of_residual(const Tensor& x, const Tensor& branch, double p, uint64_t key) const {
+  return residual_norm(x, branch, p, key, weight, bias, eps, path);
+}
+
 }  // namespace tessera

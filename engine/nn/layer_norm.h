@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "engine/nn/scope.h"
+#include "engine/ops/residual_norm.h"
 
 namespace tessera {
 
@@ -13,6 +15,8 @@ struct LayerNorm {
   LayerNorm(const Scope& scope, int64_t dim, double eps = 1e-5);
 
   Tensor operator()(const Tensor& x) const;  ///< [..., dim] -> [..., dim]
+  /// x + branch, dropped per image with probability p by `key` (engine/ops/dropout.h), and the norm of it.
+  NormedSum of_residual(const Tensor& x, const Tensor& branch, double p, uint64_t key) const;
 
   Tensor weight, bias;
   double eps = 1e-5;

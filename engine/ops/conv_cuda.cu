@@ -3,6 +3,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/cuda/biased.h"
+#include "engine/cuda/deep_product.h"
 #include "engine/cuda/reduce.h"
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/conv_windows_cuda.h"
@@ -100,14 +101,15 @@ template <class T> void weight_gradient(const ConvSize& s, const T* dy, const T*
   const Scratch<T> parts(chunks * s.out * length), rows(step * s.positions() * length);
   each_chunk(s, [&](int64_t first, int64_t count) {
     windows(s, true, count, x + first * pixels, rows.data());
-    multiply({.transpose_a = true,
-              .m = s.out,
-              .n = length,
-              .k = count * s.positions(),
-              .lda = s.out,
-              .ldb = length,
-              .ldc = length},
-             dy + first * s.positions() * s.out, rows.data(), parts.data() + first / step * s.out * length,
+    const MatrixProduct outer{.transpose_a = true,
+                              .m = s.out,
+                              .n = length,
+                              .k = count * s.positions(),
+                              .lda = s.out,
+                              .ldb = length,
+                              .ldc = length};
+    DeepProduct<T>(outer, true)
+        .run(dy + first * s.positions() * s.out, rows.data(), parts.data() + first / step * s.out * length,
              false);
   });
   sum_channels_first(s, chunks, static_cast<const T*>(parts.data()), dweight);

@@ -1,6 +1,8 @@
 #include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
 #include "engine/cuda/biased.h"
+#include "engine/cuda/deep_product.h"
+#include "engine/cuda/late_sums.h"
 #include "engine/cuda/reduce.h"
 #include "engine/cuda/rounded_math.h"
 #include "engine/cuda/side_stream.h"
@@ -91,7 +93,7 @@ template <class T> class BiasSums {
       : size_(size),
         dbias_{size.out > 0 ? dbias.data : nullptr, dbias.add},
         count_(std::clamp<int64_t>(size.rows / least_rows, 1, most_parts)),
-        parts_(dbias_.data ? count_ * size.out : 0) {}
+        parts_(late_parts<T>(dbias_.data ? count_ * size.out : 0)) {}
 
   // Writes dz = dy f'(z) over z, and the parts, in one pass. Where z is null, dz is dy.
   void make(Activation f, const T* dy, T* z) const {
@@ -107,26 +109,23 @@ template <class T> class BiasSums {
       launch(packed ? multiply_slope_and_sum<F, v, T> : multiply_slope_and_sum<F, 1, T>,
              LaunchGrid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(count_)),
                         dim3(warp, tile_rows)},
-             rows, width, (rows + count_ - 1) / count_, dy, z, parts_.data());
+             rows, width, (rows + count_ - 1) / count_, dy, z, parts_->data());
     });
   }
 
   void add_up() const {
-    if (dbias_) sum_parts(size_.out, count_, parts_.data(), W(1), dbias_.data, dbias_.add);
+    if (dbias_) sum_late(size_.out, count_, parts_, dbias_.data, dbias_.add);
   }
 
  private:
   LinearSize size_;
   Target<T> dbias_;
   int64_t count_;
-  Scratch<W> parts_;
+  LateParts<T> parts_;
 };
 
-template <class T> void multiply_or_zero(const MatrixProduct& product, const T* a, const T* b, Target<T> c) {
-  if (product.k > 0)
-    multiply(product, a, b, c.data, c.add);
-  else if (!c.add)
-    backend(Device::cuda).zero(c.data, static_cast<size_t>(product.m * product.n) * sizeof(T));
+template <class T> void zero(int64_t n, Target<T> y) {
+  if (!y.add) backend(Device::cuda).zero(y.data, static_cast<size_t>(n) * sizeof(T));
 }
 
 }  // namespace
@@ -138,6 +137,8 @@ void LinearKernels<Cuda>::backward(const LinearSize& size, Activation f, const T
   const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const T* dz = kept ? kept : dy;
   const BiasSums<T> bias(size, dbias);
+  const DeepProduct<T> outer({true, false, size.out, size.in, size.rows, size.out, size.in, size.in},
+                             dweight.data != nullptr);
   if (kept) bias.make(f, dy, kept);
   // The next step of the backward pass needs only dx, so the rest runs beside it, unless one tensor is
   // several of the inputs.
@@ -145,13 +146,16 @@ void LinearKernels<Cuda>::backward(const LinearSize& size, Activation f, const T
   beside.run([&] {
     if (!kept) bias.make(f, dy, kept);
     bias.add_up();
-    if (dweight)
-      multiply_or_zero({true, false, size.out, size.in, size.rows, size.out, size.in, size.in}, dz, x,
-                       dweight);
+    if (dweight && size.rows > 0)
+      outer.run(dz, x, dweight.data, dweight.add);
+    else if (dweight)
+      zero(size.out * size.in, dweight);
   });
-  if (dx)
-    multiply_or_zero({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight,
-                     dx);
+  if (dx && size.out > 0)
+    multiply({false, false, size.rows, size.in, size.out, size.out, size.in, size.in}, dz, weight, dx.data,
+             dx.add);
+  else if (dx)
+    zero(size.rows * size.in, dx);
 }
 
 TESSERA_FOR_FLOATS(LinearKernels<Cuda>::forward)

@@ -1,6 +1,6 @@
 #include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
-#include "engine/cuda/blas.h"
+#include "engine/cuda/deep_product.h"
 #include "engine/ops/matmul_kernels.h"
 
 namespace tessera {
@@ -30,7 +30,8 @@ void MatmulKernels<Cuda>::multiply(const Products& products, const T* a, const T
                         p.a_step,
                         p.b_step,
                         p.c_step};
-  if (p.count == 1 || p.c_step != 0) return tessera::multiply(product, a, b, c, add);
+  if (p.count == 1) return DeepProduct<T>(product, true).run(a, b, c, add);
+  if (p.c_step != 0) return tessera::multiply(product, a, b, c, add);
   product.count = 1;
   for (int64_t i = 0; i < p.count; ++i)
     tessera::multiply(product, a + i * p.a_step, b + i * p.b_step, c, add || i > 0);

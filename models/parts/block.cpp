@@ -22,8 +22,8 @@ Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const
   const auto scaled = [&](const Tensor& branch) {
     return branch_scale == 1 ? branch : scale(branch, branch_scale);
   };
-  const Tensor attended = residual(x, scaled(attn(norm1(x), omega)), drop_path, pass);
-  return residual(attended, scaled(mlp(norm2(attended))), drop_path, pass);
+  const auto [attended, normed] = residual(x, scaled(attn(norm1(x), omega)), drop_path, pass, norm2);
+  return residual(attended, scaled(mlp(normed)), drop_path, pass);
 }
 
 double read_rate(Fields& fields, const char* key, double otherwise) {
@@ -45,6 +45,11 @@ std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* defau
 Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass) {
   const bool drops = pass.drops() && rate > 0;
   return drop_path(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
+}
+
+NormedSum residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass, const LayerNorm& norm) {
+  const bool drops = pass.drops() && rate > 0;
+  return norm.of_residual(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
 }
 
 }  // namespace tessera

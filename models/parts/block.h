@@ -38,5 +38,7 @@ std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* defau
 
 /// x + branch; in training the branch is dropped per image with probability `rate`.
 Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass);
+/// The same, and its norm.
+NormedSum residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass, const LayerNorm& norm);
 
 }  // namespace tessera

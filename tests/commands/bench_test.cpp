@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
 #include "engine/cpu/processor.h"
 #include "tests/commands/program.h"
 #include "tests/cuda.h"
@@ -144,6 +148,29 @@ TEST_CASE("cuda: tessera bench loader, of data kept there and streamed") {
     CHECK(said.json().at("on_device") == !streamed);
     CHECK(said.json().at("images").get<int64_t>() >= 16);
   }
+}
+
+TEST_CASE("cuda: TESSERA_TUNE remembers the algorithms that it has timed") {
+  if (!cuda_here()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "algorithms";
+  const auto bench = [&] {
+    setenv("TESSERA_TUNE", file.c_str(), 1);
+    const Said said = tessera_program("parity --device cuda " TESSERA_FIXTURES "/vit.safetensors");
+    unsetenv("TESSERA_TUNE");
+    return said;
+  };
+  const Said first = bench();
+  CAPTURE(first.err);
+  REQUIRE(first.code == 0);
+  const std::string timed = bytes_of(file);
+  CHECK(std::count(timed.begin(), timed.end(), '\n') > 5);
+  CHECK(bench().code == 0);
+  CHECK(bytes_of(file) == timed);  // nothing was timed again
+  std::ofstream(file) << timed << "1 2 3: xyz\n";
+  CHECK(bench().complains_of("is not a product and its algorithm"));
+  std::ofstream(file) << "cuBLASLt 1, another GPU\n";
+  CHECK(bench().complains_of("give another file"));
 }
 
 TEST_CASE("tessera bench: tables for people") {

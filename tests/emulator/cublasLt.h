@@ -84,6 +84,7 @@ struct cublasLtMatmulHeuristicResult_t {
 };
 
 inline const char* cublasLtGetStatusString(cublasStatus_t) { return "not supported by the emulator"; }
+inline size_t cublasLtGetVersion() { return 130000; }
 inline cublasStatus_t cublasLtCreate(cublasLtHandle_t*) { return CUBLAS_STATUS_SUCCESS; }
 inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute,
                                                cudaDataType_t) {

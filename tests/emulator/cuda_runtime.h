@@ -179,6 +179,12 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream->captured) emulator::refuse("the host waits for a stream that is being captured");
   return emulator::wait_on_host(stream, nullptr), cudaSuccess;
 }
+struct cudaDeviceProp {
+  char name[256] = "emulator";
+};
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  return *properties = {}, cudaSuccess;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = new emulator::Event, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {

@@ -3,6 +3,7 @@
 // What the kernels of attention's backward pass share: those by rows of queries (backward_queries_cuda.cu),
 // by rows of keys (backward_keys_cuda.cu) and for whole heads (whole_backward_cuda.cu).
 
+#include "engine/cuda/late_sums.h"
 #include "engine/ops/attention/scores_cuda.h"
 
 namespace tessera {
@@ -49,16 +50,6 @@ __device__ inline void close_row_sums(int first_query, int queries, W (&share)[2
 // target [n] = the sum of `count` parts in their order.
 template <class T> void total(int64_t n, int64_t count, const Wide<T>* parts, const Target<T>& target) {
   if (n > 0) sum_parts(n, count, parts, Wide<T>(1), target.data, target.add);
-}
-
-// The scale's gradient from parts [parts, heads].
-template <class T>
-void total_scale(int64_t parts, int64_t heads, const Wide<T>* scale, const Target<T>& target) {
-  constexpr int64_t few = 256;  // parts that one launch adds up as fast as two
-  if (parts <= few) return total(heads, parts, scale, target);
-  column_sums(
-      parts, heads, [=] __device__(int64_t i, int64_t j) { return scale[i * heads + j]; }, Wide<T>(1),
-      target.data, target.add);
 }
 
 // The fragments of a tile of scores: q . k, and dP = dy . v.

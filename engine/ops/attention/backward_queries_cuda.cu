@@ -187,10 +187,11 @@ void run_queries(const AttentionSizes& s, const AttentionOperands<T>& operands, 
   const int64_t grain = images_a_chunk(s, rows.count, to.dprior.data || to.dbias.data);
   const int64_t chunks = (s.images + grain - 1) / grain;
   const auto room = [](const Target<T>& target, int64_t elements) { return target.data ? elements : 0; };
-  const Scratch<W> scale(room(to.dscale, chunks * rows.count * heads)),
-      prior(room(to.dprior, chunks * heads * matrix)), bias(room(to.dbias, chunks * heads * matrix));
+  const LateParts<T> scale = late_parts<T>(room(to.dscale, chunks * rows.count * heads));
+  const Scratch<W> prior(room(to.dprior, chunks * heads * matrix)),
+      bias(room(to.dbias, chunks * heads * matrix));
   const auto wanted = [](const Target<T>& target, W* data) { return target.data ? data : nullptr; };
-  const SharedSums<W> shared{wanted(to.dscale, scale.data()), wanted(to.dprior, prior.data()),
+  const SharedSums<W> shared{wanted(to.dscale, scale->data()), wanted(to.dprior, prior.data()),
                              wanted(to.dbias, bias.data())};
   const QueryRoom<T, depth> layout(nullptr, rows.rows(), static_cast<int>(s.keys), operands.terms.gates,
                                    whole);
@@ -199,7 +200,7 @@ void run_queries(const AttentionSizes& s, const AttentionOperands<T>& operands, 
            LaunchGrid{blocks_of(chunks * heads * rows.count), dim3(rows.warps * warp), layout.bytes},
            operands, rows.count, grain, lse, to.dq, sums, shared, KeyTargets<T>{to.dk, to.dv, to.dgates});
   });
-  if (to.dscale.data) total_scale(chunks * rows.count, heads, scale.data(), to.dscale);
+  if (to.dscale.data) sum_late(heads, chunks * rows.count, scale, to.dscale.data, to.dscale.add);
   if (to.dprior.data) total(prior_heads * matrix, chunks * heads / prior_heads, prior.data(), to.dprior);
   if (to.dbias.data) total(heads * matrix, chunks, bias.data(), to.dbias);
 }

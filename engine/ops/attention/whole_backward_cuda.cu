@@ -131,10 +131,10 @@ bool backward_whole(const AttentionOperands<bf16>& operands, const float* lse,
   if (!in_packs(to.dq) || !in_packs(to.dk) || !in_packs(to.dv)) return false;
   return with_whole(operands, [&]<class Head>(Head) {
     const int64_t heads = operands.images * operands.heads;
-    const Scratch<float> scale(to.dscale.data ? heads : 0);
+    const LateParts<bf16> scale = late_parts<bf16>(to.dscale.data ? heads : 0);
     launch(backward_head<Head>, LaunchGrid{blocks_of(heads), dim3(Head::threads), WholeRoom<Head>::bytes},
-           operands, lse, to.dq, to.dk, to.dv, to.dscale.data ? scale.data() : nullptr);
-    if (to.dscale.data) total_scale(operands.images, operands.heads, scale.data(), to.dscale);
+           operands, lse, to.dq, to.dk, to.dv, to.dscale.data ? scale->data() : nullptr);
+    if (to.dscale.data) sum_late(operands.heads, operands.images, scale, to.dscale.data, to.dscale.add);
   });
 }
 

@@ -1,15 +1,31 @@
-#include <cuda_runtime.h>
-
 #include <cstring>
 
+#include "engine/core/error.h"
+#include "engine/cuda/launch.h"
 #include "engine/cuda/parts.h"
-#include "engine/cuda/stream.h"
 
 namespace tessera {
 
 namespace {
 
-// Copies into pinned memory and records an event behind the copies.
+constexpr size_t most_tensors = 8;
+
+struct Pieces {
+  struct Piece {
+    const unsigned char* from;
+    size_t place, bytes;
+  } at[most_tensors];
+};
+
+// Block b copies piece b to its place. The numbers are few, and one kernel that writes to the host's memory
+// costs less than a copy for each tensor.
+__global__ void gather(Pieces pieces, unsigned char* to) {
+  wait_for_previous_kernel();
+  const auto [from, place, bytes] = pieces.at[blockIdx.x];
+  for (size_t i = threadIdx.x; i < bytes; i += blockDim.x) to[place + i] = from[i];
+}
+
+// Gathers the numbers in pinned memory, which the device can write, and records an event behind that.
 class PinnedReadBack final : public ReadBack {
  public:
   PinnedReadBack() { expect(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "read back"); }
@@ -20,20 +36,21 @@ class PinnedReadBack final : public ReadBack {
   }
 
   void start(std::span<const Tensor> tensors) override {
+    check(tensors.size() <= most_tensors, "read back: ", tensors.size(), " tensors, at most ", most_tensors);
     finish();  // no copy into the memory is under way any more
     wanted_.clear();
     size_t bytes = 0;
+    Pieces pieces{};
     for (const Tensor& tensor : tensors) {
+      pieces.at[wanted_.size()] = {static_cast<const unsigned char*>(tensor.raw()), bytes, tensor.bytes()};
       wanted_.push_back({tensor.shape(), tensor.dtype(), bytes});
       bytes += (tensor.bytes() + 15) / 16 * 16;
     }
     make_room(bytes);
-    for (size_t i = 0; i < wanted_.size(); ++i)
-      expect(cudaMemcpyAsync(memory_ + wanted_[i].place, tensors[i].raw(), tensors[i].bytes(),
-                             cudaMemcpyDeviceToHost, stream()),
-             "read back");
+    if (bytes > 0)
+      launch(gather, LaunchGrid{dim3(static_cast<unsigned>(tensors.size()))}, pieces,
+             reinterpret_cast<unsigned char*>(memory_));
     expect(cudaEventRecord(arrived_, stream()), "read back");
-    forbid_early_start();
   }
 
   std::vector<Tensor> finish() override {
