@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
+#include "apps/commands/proofs_table.h"
 #include "apps/inspector/export.h"
 #include "apps/inspector/lessons/lesson_page.h"
 #include "apps/inspector/lessons/lessons.h"
 #include "apps/inspector/page.h"
 #include "apps/inspector/pass.h"
+#include "apps/inspector/proof.h"
 #include "apps/inspector/serve/lesson_stage.h"
 #include "apps/inspector/serve/model_stage.h"
 #include "apps/inspector/serve/server.h"
@@ -33,7 +35,7 @@ namespace {
 
 struct Options {
   std::string source, image, dataset = "shapes", data, tensor, folder, out, lesson;
-  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10, port = 0;
+  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10, port = 0, proofs = -1;
   uint64_t seed = 0;
   DType dtype = DType::f32;
   bool list = false, gradient = false, csv = false, json = false, is_lesson = false, serve = false;
@@ -58,7 +60,10 @@ Picture picture_of(const Options& options, int64_t size) {
     return {fit_square(load_image(options.image), static_cast<int>(size), options.image), -1};
   DatasetOptions how;
   how.image_size = static_cast<int>(size);
-  if (!find_dataset(options.dataset).needs_folder) how.validation_images = options.index + 1;
+  if (!find_dataset(options.dataset).needs_folder) {  // drawn anew each time: no more than are shown
+    how.train_images = 1;
+    how.validation_images = options.index + 1;
+  }
   const Dataset dataset = open_dataset(options.dataset, options.data, how);
   check(options.index < dataset.validation->size(), "inspect: --index ", options.index, ": ", options.dataset,
         " has ", dataset.validation->size(), " validation pictures");
@@ -114,14 +119,20 @@ PassInputs inputs_of(const Options& options) {
                          imagenet_normalisation, {});
 }
 
-void print_list(const PassRecord& record, bool json) {
+void print_list(const PassRecord& record, const Json& proofs, bool json) {
   Json rows = rows_of_values(record);
-  for (Json& row : rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Json& row = rows[i];
+    if (const auto found = proofs.find(std::to_string(i)); found != proofs.end()) row["proofs"] = *found;
     if (json) continue;
     const bool constant = row["kind"] == "constant";
     row["gradient_text"] = row["gradient"].get<bool>() ? "yes" : constant ? "-" : "none flowed";
   }
   print_rows(columns, rows, json);
+  if (json || proofs.empty()) return;
+  fmt::print("\n");
+  print_proofs(record, proofs);
+  fmt::print("{}\n", summary_of_proofs(record, proofs));
 }
 
 void print_tensor(const PassRecord& record, const Options& options) {
@@ -148,7 +159,12 @@ struct Shown {
   const PassRecord& record;
   double loss;
   std::string name;  // of the page's file
+  Json proofs;       // those that were asked for, by the places of the values
 };
+
+bool writes_page(const Options& options) {
+  return !options.out.empty() || (!options.list && options.tensor.empty() && options.folder.empty());
+}
 
 void write_page(const Options& options, const Shown& shown, const Page& page) {
   const fs::path path = options.out.empty() ? fs::path(shown.name + ".html") : fs::path(options.out);
@@ -156,17 +172,18 @@ void write_page(const Options& options, const Shown& shown, const Page& page) {
   fmt::print("{}: {:.1f} MB, {} values, {} steps, loss {:.6g}. Open it in a browser: xdg-open {}\n",
              path.string(), static_cast<double>(fs::file_size(path)) / 1e6, shown.record.values().size(),
              shown.record.steps().size(), shown.loss, path.string());
+  fmt::print("{}\n", shown.proofs.empty() ? "no proofs; --proofs N makes them"
+                                          : summary_of_proofs(shown.record, shown.proofs));
 }
 
 // Prints, exports or writes what the options ask for. `page` makes the page.
 template <class MakePage> void show(const Options& options, const Shown& shown, const MakePage& page) {
   if (!options.folder.empty()) export_pass(shown.record, options.folder);
-  const bool asked = options.list || !options.tensor.empty() || !options.folder.empty();
-  if (!options.out.empty() || !asked) write_page(options, shown, page());
+  if (writes_page(options)) write_page(options, shown, page());
   if (!options.tensor.empty()) {
     print_tensor(shown.record, options);
   } else if (options.list) {
-    print_list(shown.record, options.json);
+    print_list(shown.record, shown.proofs, options.json);
   } else if (!options.folder.empty()) {
     fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", shown.record.values().size(),
                shown.record.steps().size(), shown.loss, options.folder);
@@ -180,6 +197,12 @@ void serve_stage(const Options& options, Stage& stage) {
   });
 }
 
+Json proofs_of_model(const Options& options, const PassInputs& inputs, const PassRecord& record) {
+  int64_t count = options.proofs;
+  if (count < 0) count = writes_page(options) ? usual_proofs(inputs, record) : 0;
+  return count == 0 ? Json::object() : proofs_of([&] { return experiment_of(inputs); }, count);
+}
+
 void show_model(const Options& options) {
   const PassInputs inputs = inputs_of(options);
   const std::string name = name_of_source(options.source);
@@ -188,11 +211,13 @@ void show_model(const Options& options) {
     return serve_stage(options, stage);
   }
   const InspectedPass pass = inspect_pass(inputs);
-  show(options, {pass.record, pass.loss, name}, [&] {
+  const Json proofs = proofs_of_model(options, inputs, pass.record);
+  show(options, {pass.record, pass.loss, name, proofs}, [&] {
     Page page{.title = name};
     PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
     shown.title = name;
     shown.source = options.source;
+    shown.proofs = proofs;
     return page;
   });
 }
@@ -203,7 +228,8 @@ void show_lesson(const Options& options) {
     return serve_stage(options, stage);
   }
   const LessonRun lesson = run_lesson(find_lesson(options.lesson), Numbers(options.dtype));
-  show(options, {lesson.pass, lesson.loss(), options.lesson}, [&] { return lesson_page(lesson); });
+  const Page page = lesson_page(lesson);
+  show(options, {lesson.pass, lesson.loss(), options.lesson, page.passes[0].proofs}, [&] { return page; });
 }
 
 void list_lessons(bool json) {
@@ -225,6 +251,8 @@ ExitCode run(const Options& options) {
                            options.out.empty() && !options.json),
         "inspect: --serve shows the page in a browser; --list, --tensor, --export, --out and --json go "
         "without it");
+  check(options.proofs < 0 || (!options.serve && options.tensor.empty()),
+        "inspect: --proofs goes with the page and with --list; with --serve the page asks for proofs itself");
   check(options.serve || options.port == 0, "inspect: --port goes with --serve");
   check(!options.serve || !options.is_lesson || !options.lesson.empty(),
         "inspect: --serve needs --lesson NAME");
@@ -297,6 +325,12 @@ void add_inspect(Command& app) {
       ->check(between(0, 65535))
       ->capture_default_str()
       ->type_name("P");
+  command
+      .add_option("--proofs", options->proofs,
+                  "Prove N cells of every gradient, the largest and others drawn at random, by central "
+                  "differences of the whole model in double. Default: 4 in a page, fewer of a large model")
+      ->check(non_negative())
+      ->type_name("N");
   command.add_flag("--list", options->list, "List every value: name, op, shape");
   command.add_option("--tensor", options->tensor, "Print this value")->type_name("NAME");
   command.add_flag("--grad", options->gradient, "With --tensor: print its gradient");

@@ -80,6 +80,17 @@ InspectedPass inspect_pass(const PassInputs& pass) {
   return seen;
 }
 
+double loss_of_pass(const PassInputs& pass) {
+  TensorMap inputs = pass.inputs;
+  Tensor& input = inputs.at("input");
+  input = input.clone().require_grad();
+  const PlainAttention plain;
+  Tape tape;
+  tape.keep_all();
+  Pass state{.training = pass.training, .random = Random(0), .drop = false};
+  return entry(pass.model.evaluate(inputs, state), "loss").item();
+}
+
 PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype) {
   const TensorFile file = read_safetensors(path);
   const auto text = file.metadata.find("config");

@@ -42,6 +42,10 @@ struct InspectedPass {
 // parameters have these gradients then.
 InspectedPass inspect_pass(const PassInputs& pass);
 
+// The loss of the same pass, without backward and without rounding. The same ops are recorded in the same
+// order.
+double loss_of_pass(const PassInputs& pass);
+
 // What a fixture describes: its config, parameters and inputs. Fails for a fixture of a part.
 PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype);
 

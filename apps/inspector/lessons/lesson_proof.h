@@ -3,18 +3,15 @@
 // The slope of a lesson's loss, measured: what every gradient must equal.
 
 #include "apps/inspector/lessons/lesson.h"
+#include "apps/inspector/proof.h"
 #include "engine/io/json.h"
 
 namespace tessera {
 
-// The central difference of fourth order, in double, of the loss with respect to one cell of value `place` of
-// the record, which a run of the lesson on these numbers has made. A computed value is moved as soon as its
-// op has run, so that whatever reads it reads the moved one.
-double slope_of_lesson(const Lesson& lesson, const PassRecord& record, const Numbers& numbers, size_t place,
-                       int64_t cell);
+// The lesson's program on a copy of these numbers in double.
+Experiment experiment_of_lesson(const Lesson& lesson, const Numbers& numbers);
 
-// {cell, analytic, difference, error, ok}: the gradient and the slope, both in double. `error` is relative to
-// the larger of the two, or absolute where both are below 1e-6.
+// The proof of a cell of value `place`, as JSON.
 Json proof_of_lesson(const Lesson& lesson, const Numbers& numbers, size_t place, int64_t cell);
 
 // The proofs of every cell that a gradient can have: {place: [proof, ...]}.

@@ -28,11 +28,13 @@ function options() {
 class Stage {
   constructor(tessera, shots, pages) { Object.assign(this, {tessera, shots, pages, browsers: [], assert}); }
 
-  /** The page that `tessera inspect ARGUMENTS --out FILE` writes; the same arguments give the same file. */
+  /** The page that `tessera inspect ARGUMENTS --out FILE` writes; the same arguments give the same file.
+   * Proofs take a quarter of a minute: a scene that wants them says `--proofs N`. */
   page(...words) {
     const path = join(this.pages, `${words.join('_').replace(/[^\w.-]+/g, '_')}.html`);
     if (!readdirSync(this.pages).some((name) => join(this.pages, name) === path)) {
-      const run = spawnSync(this.tessera, ['inspect', ...words, '--out', path], {encoding: 'utf8'});
+      const proofs = words.includes('--proofs') || words.includes('--lesson') ? [] : ['--proofs', '0'];
+      const run = spawnSync(this.tessera, ['inspect', ...words, ...proofs, '--out', path], {encoding: 'utf8'});
       assert.equal(run.status, 0, `tessera inspect ${words.join(' ')}: ${run.stderr}`);
     }
     return path;
