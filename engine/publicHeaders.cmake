@@ -1,9 +1,9 @@
 cmake_minimum_required(VERSION 3.25)
 
-# The headers that an embedder sees. <tessera/engine.h>, models.h, data.h, training.h and check.h name those meant
-# for users; these and whatever they include are public, and no other header is. Sources spell the paths from the
+# The headers that an embedder sees. <tessera/engine.h>, models.h, data.h, training.h, inspector.h and check.h name
+# those meant for users; these and whatever they include are public, and no other header is. Sources spell the paths from the
 # repository's root ("engine/core/tensor.h"), users as <tessera/engine/core/tensor.h>; apps/training is
-# <tessera/training/...>.
+# <tessera/training/...>, and apps/inspector <tessera/inspector/...>.
 
 # A part's umbrella header in this tree.
 set(tessera_umbrella_engine engine/engine.h)
@@ -11,8 +11,9 @@ set(tessera_umbrella_check engine/check/check.h)
 set(tessera_umbrella_models models/models.h)
 set(tessera_umbrella_data data/data.h)
 set(tessera_umbrella_training apps/training/training.h)
+set(tessera_umbrella_inspector apps/inspector/inspector.h)
 
-set(tessera_include_line "#[ \t]*include[ \t]+\"((engine|models|data|apps/training)/[^\"]+)\"")
+set(tessera_include_line "#[ \t]*include[ \t]+\"((engine|models|data|apps/training|apps/inspector)/[^\"]+)\"")
 
 # tessera_public_headers(OUT SOURCE PART...): the public headers of the parts, from SOURCE.
 function(tessera_public_headers out source)
@@ -69,7 +70,7 @@ function(tessera_install_headers source folder)
     tessera_public_name(name ${header})
     file(READ ${source}/${header} text)
     string(REGEX REPLACE "${tessera_include_line}" "#include <tessera/\\1>" text "${text}")
-    string(REPLACE "<tessera/apps/training/" "<tessera/training/" text "${text}")
+    string(REPLACE "<tessera/apps/" "<tessera/" text "${text}")
     file(WRITE ${folder}/${name} "${text}")
   endforeach()
   tessera_write_umbrellas(${folder} ${ARGN})
@@ -78,5 +79,5 @@ endfunction()
 # cmake -DFOLDER=... -P publicHeaders.cmake: the installed headers of all parts, for the reference.
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   get_filename_component(source ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
-  tessera_install_headers(${source} ${FOLDER} engine check models data training)
+  tessera_install_headers(${source} ${FOLDER} engine check models data training inspector)
 endif()

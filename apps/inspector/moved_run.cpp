@@ -94,34 +94,49 @@ class Run {
   std::optional<DryRun> dry_;
 };
 
+// An op of a run, whether it is recorded or not.
+struct Seen {
+  const Op* op;
+  size_t steps_before;  // on the tape
+  Tensor output;
+};
+
+std::vector<Seen> ops_of(const Experiment& experiment) {
+  std::vector<Seen> seen;
+  const Observer observer([&](const ForwardEvent& event) {
+    if (const Tape* tape = kept()) seen.push_back({&event.op, tape->steps().size(), event.output});
+  });
+  const double loss = experiment.loss();
+  check(std::isfinite(loss), "proof: the loss is ", loss);
+  return seen;
+}
+
 }  // namespace
 
 Course::Course(const Experiment& experiment) {
   const auto& steps = experiment.record.steps();
-  std::vector<std::pair<size_t, Tensor>> seen;  // steps on the tape before the op, and its output
-  double loss = 0;
-  {
-    const Observer observer([&](const ForwardEvent& event) {
-      if (const Tape* tape = kept()) seen.emplace_back(tape->steps().size(), event.output);
-    });
-    loss = experiment.loss();
-  }
-  event_of_step_.resize(steps.size());
+  std::vector<Seen> seen = ops_of(experiment);
+  event_of_step_.assign(steps.size(), none);
   for (size_t e = 0; e < seen.size(); ++e) {
-    const size_t after = e + 1 < seen.size() ? seen[e + 1].first : steps.size();
-    const bool recorded = after > seen[e].first;
-    events_.push_back({recorded ? seen[e].first : none, recorded ? Tensor() : seen[e].second.clone()});
-    if (recorded) event_of_step_.at(seen[e].first) = e;
+    const size_t step = seen[e].steps_before,
+                 after = e + 1 < seen.size() ? seen[e + 1].steps_before : steps.size();
+    const bool recorded = after > step;
+    check(!recorded || (after == step + 1 && seen[e].op->name == steps[step].op->name),
+          "proof: the program runs ", seen[e].op->name, " as step ", step,
+          " of the second pass; it must take the steps of the first");
+    events_.push_back({recorded ? step : none, recorded ? Tensor() : seen[e].output.clone()});
+    if (recorded) event_of_step_[step] = e;
   }
   first_reader_.assign(experiment.record.values().size(), none);
   last_reader_.assign(experiment.record.values().size(), 0);
-  for (size_t s = 0; s < steps.size(); ++s)
+  for (size_t s = 0; s < steps.size(); ++s) {
+    check(event_of_step_[s] != none, "proof: the second pass ends before step ", s, ", ", steps[s].op->name);
     for (const size_t input : steps[s].inputs) {
       if (input == PassRecord::left_out) continue;
       first_reader_[input] = std::min(first_reader_[input], s);
       last_reader_[input] = s;
     }
-  check(std::isfinite(loss), "proof: the loss is ", loss);
+  }
 }
 
 double moved_loss(const Experiment& experiment, const Course& course, Ops ops, size_t place, int64_t cell,

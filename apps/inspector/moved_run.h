@@ -33,7 +33,8 @@ class Course {
     Tensor output;  // of such an op, which every run is given again
   };
 
-  // Runs the pass once. Fails where its loss is not finite.
+  // Runs the pass once. Fails where it takes other steps than the record has, and for a loss that is not
+  // finite.
   explicit Course(const Experiment& experiment);
 
   const std::vector<Event>& events() const { return events_; }

@@ -58,6 +58,22 @@ struct CellToProve {
   Json proof = {};
 };
 
+std::vector<CellToProve> cells_of(const PassRecord& record, int64_t count) {
+  std::vector<CellToProve> cells;
+  for (size_t place = 0; place < record.values().size(); ++place) {
+    const Tensor& gradient = record.values()[place].gradient;
+    if (!gradient.defined()) continue;
+    for (const int64_t cell : cells_to_prove(gradient, count, place)) cells.push_back({place, cell});
+  }
+  return cells;
+}
+
+Json json_of(std::vector<CellToProve> cells) {
+  Json proofs = Json::object();
+  for (CellToProve& cell : cells) proofs[std::to_string(cell.place)].push_back(std::move(cell.proof));
+  return proofs;
+}
+
 // Works on the cells until none is left.
 void work_on(std::vector<CellToProve>& cells, std::atomic<size_t>& next, const Prover& prover) {
   for (size_t i; (i = next++) < cells.size();)
@@ -180,23 +196,23 @@ int64_t usual_proofs(const PassInputs& inputs, const PassRecord& record) {
   return std::clamp<int64_t>(static_cast<int64_t>(most_macs / (macs_of_each * images)), 0, 4);
 }
 
+Json proofs_of(const Prover& prover, int64_t count) {
+  std::vector<CellToProve> cells = cells_of(prover.record(), count);
+  std::atomic<size_t> next = 0;
+  work_on(cells, next, prover);
+  return json_of(std::move(cells));
+}
+
 Json proofs_of(const std::function<Experiment()>& make, int64_t count) {
   std::vector<Prover> provers;
   provers.emplace_back(make());
-  std::vector<CellToProve> cells;
-  const std::vector<PassRecord::Value> values = provers[0].record().values();
-  for (size_t place = 0; place < values.size(); ++place)
-    if (values[place].gradient.defined())
-      for (const int64_t cell : cells_to_prove(values[place].gradient, count, place))
-        cells.push_back({place, cell});
+  std::vector<CellToProve> cells = cells_of(provers[0].record(), count);
   const int workers =
       static_cast<int>(std::clamp<size_t>(cells.size() / 8, 1, static_cast<size_t>(threads())));
   while (static_cast<int>(provers.size()) < workers) provers.emplace_back(make());
   std::atomic<size_t> next = 0;
   on_threads(workers, [&](int thread) { work_on(cells, next, provers[static_cast<size_t>(thread)]); });
-  Json proofs = Json::object();
-  for (CellToProve& cell : cells) proofs[std::to_string(cell.place)].push_back(std::move(cell.proof));
-  return proofs;
+  return json_of(std::move(cells));
 }
 
 ProofCount count_of(const Json& proofs, const PassRecord& record) {

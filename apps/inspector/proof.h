@@ -69,6 +69,9 @@ int64_t usual_proofs(const PassInputs& inputs, const PassRecord& record);
 // {place: [json_of(proof), ...]}. `make` makes an experiment for each thread.
 Json proofs_of(const std::function<Experiment()>& make, int64_t count);
 
+// The same by this prover, on this thread.
+Json proofs_of(const Prover& prover, int64_t count);
+
 // How many proofs there are in such an object, and which do not agree.
 struct ProofCount {
   int64_t all = 0;

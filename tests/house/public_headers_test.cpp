@@ -35,7 +35,7 @@ Texts public_headers(const Texts& texts) {
   Texts found;
   std::deque<std::pair<std::string, std::string>> pending;
   for (const char* list : {"engine/engine.h", "engine/check/check.h", "models/models.h", "data/data.h",
-                           "apps/training/training.h"})
+                           "apps/training/training.h", "apps/inspector/inspector.h"})
     pending.emplace_back(list, "");
   while (!pending.empty()) {
     const auto [path, from] = pending.front();
@@ -50,7 +50,7 @@ Texts public_headers(const Texts& texts) {
 bool is_private(const std::string& path) {
   static const std::regex pattern(
       "(.*_kernels\\.h|.*_cuda\\.h|engine/(cpu|cuda)/.*|data/(feed|device_batches)\\.h|apps/(?!training/"
-      ").*)");
+      "|inspector/).*)");
   return std::regex_match(path, pattern);
 }
 
@@ -67,7 +67,8 @@ TEST_CASE("public headers: private ones are told from public ones") {
   for (const char* path : {"engine/ops/norm_kernels.h", "data/feed_cuda.h", "engine/cpu/simd.h",
                            "engine/cuda/launch.h", "apps/options/command.h", "data/feed.h"})
     CHECK_MESSAGE(is_private(path), path);
-  for (const char* path : {"engine/ops/norm.h", "apps/training/step.h", "data/loader.h"})
+  for (const char* path :
+       {"engine/ops/norm.h", "apps/training/step.h", "apps/inspector/tape_page.h", "data/loader.h"})
     CHECK_MESSAGE(!is_private(path), path);
 }
 

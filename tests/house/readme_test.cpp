@@ -18,3 +18,8 @@ TEST_CASE("the README's program is the one that the package test compiles and ru
   const std::string program = read("tests/house/consumer/gradient.cpp");
   CHECK(read("README.md").find(program.substr(program.find("#include"))) != std::string::npos);
 }
+
+TEST_CASE("the inspector's README shows the program that the package test compiles and runs") {
+  const std::string program = read("tests/house/consumer/own_tape.cpp");
+  CHECK(read("apps/inspector/README.md").find(program.substr(program.find("#include"))) != std::string::npos);
+}

@@ -21,6 +21,18 @@ endforeach()
 step(${work}/build/gradient)
 step(${work}/build/lean/lean)
 
+# A page of a program's own tape, read back by the page's own scripts: the gradient is the one that it printed.
+file(MAKE_DIRECTORY ${work}/own_tape)
+execute_process(COMMAND ${work}/build/own_tape WORKING_DIRECTORY ${work}/own_tape
+                OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+find_program(NODE NAMES node nodejs)
+if(NODE)
+  separate_arguments(numbers UNIX_COMMAND "${said}")
+  step(${NODE} ${CMAKE_CURRENT_LIST_DIR}/../../inspector/check_gradient.js ${work}/own_tape/tape.html w ${numbers})
+else()
+  message("own_tape: its page was written; reading it back needs node")
+endif()
+
 # run(CHECKPOINT PROGRAM): in its own folder; `tessera eval` must print the numbers that the program printed.
 function(run checkpoint program)
   file(MAKE_DIRECTORY ${work}/${program})
