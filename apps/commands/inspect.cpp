@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
-#include "apps/commands/proofs_table.h"
 #include "apps/inspector/export.h"
 #include "apps/inspector/lessons/lesson_page.h"
 #include "apps/inspector/lessons/lessons.h"
@@ -19,6 +18,7 @@
 #include "apps/options/model_source.h"
 #include "apps/options/options.h"
 #include "apps/options/validators.h"
+#include "apps/reporting/proofs_table.h"
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
 #include "apps/training/task.h"
@@ -296,8 +296,8 @@ void add_inspect(Command& app) {
   command
       .add_option(
           "--lesson", options->lesson,
-          "Instead of a model: a small program, all of whose numbers fit on the page. Without NAME: a "
-          "list of the lessons")
+          "Instead of a model: a small program, all of whose numbers fit on the page, in f64 unless --dtype "
+          "is given. Without NAME: a list of the lessons, in their order")
       ->expected(0, 1)
       ->type_name("[NAME]");
   Option* image = command.add_option("--image", options->image, "A picture")->type_name("FILE");
@@ -354,6 +354,7 @@ void add_inspect(Command& app) {
   add_json(command, options->json);
   on_run(command, [options, &command] {
     options->is_lesson = command.given("--lesson");
+    if (options->is_lesson && !command.given("--dtype")) options->dtype = DType::f64;
     return run(*options);
   });
 }

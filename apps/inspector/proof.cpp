@@ -215,16 +215,4 @@ Json proofs_of(const std::function<Experiment()>& make, int64_t count) {
   return json_of(std::move(cells));
 }
 
-ProofCount count_of(const Json& proofs, const PassRecord& record) {
-  ProofCount count;
-  for (const auto& [place, cells] : proofs.items())
-    for (const Json& proof : cells) {
-      ++count.all;
-      if (!proof["ok"].get<bool>())
-        count.wrong.push_back(record.values()[std::stoul(place)].name + " cell " +
-                              std::to_string(proof["cell"].get<int64_t>()));
-    }
-  return count;
-}
-
 }  // namespace tessera

@@ -3,7 +3,6 @@
 // "Is it true?": a gradient beside the central difference of the loss, both in double.
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "apps/inspector/moved_run.h"
@@ -71,12 +70,5 @@ Json proofs_of(const std::function<Experiment()>& make, int64_t count);
 
 // The same by this prover, on this thread.
 Json proofs_of(const Prover& prover, int64_t count);
-
-// How many proofs there are in such an object, and which do not agree.
-struct ProofCount {
-  int64_t all = 0;
-  std::vector<std::string> wrong;  // "blocks.0.attn.scores cell 17"
-};
-ProofCount count_of(const Json& proofs, const PassRecord& record);
 
 }  // namespace tessera

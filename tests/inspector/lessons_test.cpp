@@ -255,13 +255,14 @@ TEST_CASE("lesson block: the loss of token 0 reaches the others by keys and valu
                        [](double x) { return x == 0; });
   };
   const Values q = gradient_of(record, "attn.q"), k = gradient_of(record, "attn.k"),
-               v = gradient_of(record, "attn.v");  // [1, 2, 3, 1]
+               v = gradient_of(record, "attn.v");  // [3, 2]
+  CHECK(value_of(record, "attn.scores") == Values{0, 2, 0, 0, 0, 2, 0, 0, 0});
   CHECK_FALSE(is_zero(q, 0, 1));
-  CHECK(is_zero(q, 1, 2));
-  CHECK(is_zero(q, 4, 2));
-  CHECK_FALSE(is_zero(k, 1, 1));
-  CHECK_FALSE(is_zero(v, 1, 1));
-  CHECK(is_zero(gradient_of(record, "mlp.hidden"), 6, 12));
+  CHECK(is_zero(q, 2, 4));
+  CHECK_FALSE(is_zero(k, 2, 1));
+  CHECK_FALSE(is_zero(k, 4, 2));
+  CHECK_FALSE(is_zero(v, 2, 1));
+  CHECK(is_zero(gradient_of(record, "mlp.hidden"), 4, 8));
   CHECK_FALSE(is_zero(gradient_of(record, "x"), 4, 8));
 }
 

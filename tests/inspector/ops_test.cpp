@@ -18,7 +18,8 @@ TEST_CASE("page: every step of every fixture, computed again and explained in th
     const auto metadata = read_safetensors(entry.path()).metadata;
     if (!metadata.contains("config") || metadata.at("config").find("\"part\"") != std::string::npos) continue;
     CAPTURE(entry.path().filename().string());
-    const Said said = tessera_program("inspect " + entry.path().string() + " --dtype f64 --proofs 0 --out " + page);
+    const Said said =
+        tessera_program("inspect " + entry.path().string() + " --dtype f64 --proofs 0 --out " + page);
     REQUIRE_MESSAGE(said.code == 0, said.err);
     const Said checked = run_script("check_ops.js", page);
     CAPTURE(checked.err);

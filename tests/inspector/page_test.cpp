@@ -16,7 +16,8 @@ void check_page(const std::string& what) {
   CAPTURE(what);
   const TemporaryFolder folder;
   const std::string page = folder / "page.html", exported = folder / "pass";
-  const Said said = tessera_program("inspect " + what + " --proofs 0 --out " + page + " --export " + exported);
+  const Said said =
+      tessera_program("inspect " + what + " --proofs 0 --out " + page + " --export " + exported);
   REQUIRE_MESSAGE(said.code == 0, said.err);
   const Said compared = run_script("compare_with_export.js", page + " " + exported);
   CAPTURE(compared.err);

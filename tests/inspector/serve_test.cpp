@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "apps/inspector/serve/model_stage.h"
 #include "apps/inspector/serve/rules.h"
@@ -28,10 +31,10 @@ class Served {
     if (running_) end();
   }
 
-  // As Ctrl-C does.
-  Said end() {
+  // By default as Ctrl-C does.
+  Said end(int signal = SIGINT) {
     running_ = false;
-    program_.send(SIGINT);
+    program_.send(signal);
     return program_.wait();
   }
 
@@ -204,6 +207,30 @@ TEST_CASE("serve: silent connections neither hold up the others nor the end") {
   const Said said = served.end();
   CHECK(said.code == 0);
   for (const int socket : silent) close(socket);
+}
+
+TEST_CASE(
+    "serve: forty pages at once are all answered, and a request in pieces or without an end is dropped") {
+  if (cannot_serve()) return;
+  Served served({"--lesson", "chain-rule", "--port", "0"});
+  REQUIRE(served.port > 0);
+  std::vector<std::thread> visitors;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 40; ++i)
+    visitors.emplace_back([&] { answered += served.get("/").status == 200 ? 1 : 0; });
+  for (std::thread& visitor : visitors) visitor.join();
+  CHECK(answered == 40);
+  const std::string own = "Host: 127.0.0.1:" + std::to_string(served.port) + "\r\n";
+  // Headers without an end: the line of a request has a limit, and so has a body that never comes.
+  CHECK(send_to(served.port, "GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\n" + own + "\r\n").status !=
+        200);
+  CHECK(send_to(served.port, "GET / HTTP/1.1\r\n" + own + "X: " + std::string(1'000'000, 'a') + "\r\n\r\n")
+            .status != 200);
+  CHECK(send_to(served.port, "POST /prove HTTP/1.1\r\n" + own +
+                                 "Content-Type: application/json\r\nContent-Length: 40\r\n\r\n{")
+            .status != 200);
+  CHECK(served.get("/").status == 200);
+  CHECK(served.end(SIGTERM).code == 0);
 }
 
 TEST_CASE("serve: a model's proofs over the wire, and a step that lowers the loss") {

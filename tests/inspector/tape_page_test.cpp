@@ -41,7 +41,7 @@ TEST_CASE("a tape's page: names, title, picture and proofs") {
   const TemporaryFolder folder;
   const std::string path = folder / "graph.html";
   const Graph graph(DType::f64);
-  Image picture(4, 2);
+  const Image picture(4, 2);  // rows, columns
   write_page(path, graph.tape, graph.loss,
              {.title = "my graph",
               .names = {{"w", graph.w}, {"c", graph.c}},
@@ -54,7 +54,7 @@ TEST_CASE("a tape's page: names, title, picture and proofs") {
   CHECK(index["kind"] == "tape");
   CHECK(index["title"] == "my graph");
   const Json& pass = index["passes"][0];
-  CHECK(pass["picture"]["width"] == 4);
+  CHECK(pass["picture"]["width"] == 2);
   CHECK(pass["classes"][1] == "dog");
   CHECK(pass["target"] == 1);
   CHECK(pass["loss"].get<double>() == graph.loss.item());

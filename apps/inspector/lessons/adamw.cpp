@@ -68,7 +68,7 @@ const Lesson adamw_lesson = {
     .look_at =
         "The gradients of w are 4, 0.04 and 0. AdamW divides the mean gradient (m) by the root of the mean "
         "square (v), so the first two weights take the same step, 0.1, though one gradient is a hundred "
-        "times the other. The steps in `adamw` run after the backward pass; no gradient flows through them.",
+        "times the other. The steps of adamw run after the backward pass; no gradient flows through them.",
     .question = "The third weight has the gradient 0. Why does it change?",
     .answer =
         "By weight decay alone: w is multiplied by 1 - rate * decay = 0.99, whatever its gradient. In AdamW "

@@ -65,14 +65,14 @@ const Lesson decay_lesson = {
     .name = "decay",
     .title = "Spatial decay: fixed, and by content",
     .look_at =
-        "In `fixed.probabilities` the row of token 0 is 4 : 2 : 2 : 1, a half for each step of distance. In "
-        "`content` token 3 has the gate 4/5, so all others see it better: 0.4 of the nearest instead of "
-        "0.25 from two steps away. Only the gates learn: the fixed slope is a constant.",
+        "In fixed.probabilities the row of token 0 is 4 : 2 : 2 : 1, a half for each step of distance. In "
+        "content.probabilities token 3 has the gate 4/5, so all others see it better: token 0, two steps "
+        "away, gives it 0.4 of what it gives itself instead of 0.25. Only the gates learn: the fixed slope "
+        "is a constant.",
     .question = "The scores on the diagonal have a gradient, but the gates get nothing from them. Why?",
     .answer =
         "A token's distance to itself is 0, and the decay is d times the gates: no gate changes that score. "
-        "A "
-        "gate hears of pairs with d > 0 alone, and at distance 2 twice as loudly.",
+        "A gate hears of pairs with d > 0 alone, and at distance 2 twice as loudly.",
     .run = run,
     .term = {"decay", "decays"},
 };

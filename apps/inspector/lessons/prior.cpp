@@ -64,7 +64,7 @@ const Lesson prior_lesson = {
     .name = "prior",
     .title = "SP-SA: a prior that learns where to look",
     .look_at =
-        "Nine numbers in `table` make all sixteen of `omega`: every pair with the same offset has the same "
+        "Nine numbers in the table make all sixteen of omega: every pair with the same offset has the same "
         "Omega. Backward, the gradient of a table's number is the sum over its pairs, four of them for the "
         "offset (0, 0). From there two linear layers hand it on to the weights of the network.",
     .question =

@@ -44,7 +44,7 @@ const Lesson shifted_patches_lesson = {
     .name = "shifted-patches",
     .title = "SPT: a token that sees beyond its patch",
     .look_at =
-        "Look at the five pictures in `copies`: the image, then moved along each diagonal, 0 where nothing "
+        "Look at the five pictures in copies: the image, then moved along each diagonal, 0 where nothing "
         "comes in. The loss is token 0, whose patch is the two columns on the left. The gradient of the "
         "image counts how often token 0 sees a pixel: 2 2 1 0 in both rows.",
     .question = "Why does the third column get a gradient, and the last one none?",

@@ -157,7 +157,8 @@ function table(pass, i, gradient, place) {
   const all = planes.read(pass, i, gradient);
   if (!all) return element('div', {text: '\u2026'});
   const {cols} = planes.sizesOf(pass.values[i].shape), rows = all.length / Math.max(1, cols);
-  return element('table', {class: `small-numbers ${way}`, data: {way}}, [
+  const wide = cols > 12 ? ' wide' : '';
+  return element('table', {class: `small-numbers ${way}${wide}`, data: {way}}, [
     element(
         'tbody', {},
         Array.from(

@@ -1,10 +1,9 @@
-#include "apps/commands/proofs_table.h"
+#include "apps/reporting/proofs_table.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/inspector/proof.h"
 #include "apps/reporting/table.h"
 
 namespace tessera {
@@ -49,10 +48,18 @@ void print_proofs(const PassRecord& record, const Json& proofs) {
 }
 
 std::string summary_of_proofs(const PassRecord& record, const Json& proofs) {
-  const ProofCount count = count_of(proofs, record);
-  if (count.wrong.empty()) return fmt::format("{} proofs, all right", count.all);
-  return fmt::format("{} proofs, {} WRONG, the first that of {}", count.all, count.wrong.size(),
-                     count.wrong.front());
+  int64_t all = 0, wrong = 0;
+  std::string first;
+  for (const auto& [place, cells] : proofs.items())
+    for (const Json& proof : cells) {
+      ++all;
+      if (proof["ok"].get<bool>()) continue;
+      if (wrong++ == 0)
+        first =
+            fmt::format("{} cell {}", record.values()[std::stoul(place)].name, proof["cell"].get<int64_t>());
+    }
+  if (wrong == 0) return fmt::format("{} proofs, all right", all);
+  return fmt::format("{} proofs, {} WRONG, the first that of {}", all, wrong, first);
 }
 
 }  // namespace tessera
