@@ -73,7 +73,7 @@
       a.groups > 1 ? draw.select(a.kind, numbered(a.groups, a.kind), s.group, set('group')) : null,
       draw.select('heads drawn by', draw.attentionParts.map((part) => [part.id, part.title]), s.part,
         (part) => state.set({part})),
-      draw.select('gradients on a scale', [['linear', 'linear'], ['log', 'log']], s.log ? 'log' : 'linear',
+      draw.select('colours', [['log', 'log'], ['linear', 'linear']], s.log ? 'log' : 'linear',
         (kind) => state.set({log: kind === 'log'})),
     ]);
   }

@@ -27,8 +27,8 @@
     return draw.scale({kind: part.kind, limit, log, unit: part.kind === 'sequential' ? 'probability' : part.title});
   };
 
-  // Gradients differ by powers of ten; so do scores with the -100 of pairs from opposite sides of the picture.
-  const isLog = (a, part) => part.gradient || (a.shift > 0 && part.id === 'scores');
+  // Probabilities and gradients differ by powers of ten; so do scores with the -100 of pairs from opposite sides.
+  const isLog = (a, part) => part.id !== 'scores' || a.shift > 0;
 
   /** Where a place of the grid is among the keys of a group: its token, or -1 outside the group. */
   function tokensByPlace(a, group) {

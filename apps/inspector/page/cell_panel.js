@@ -203,8 +203,8 @@ function body(pass, p) {
     return container;
   });
   return [
-    digits(numberOf(pass, p)), ...zeroReason(pass, p), ...explanation(pass, p),
-    ...tessera.proof.sections(pass, p), ...sections
+    digits(numberOf(pass, p)), ...zeroReason(pass, p), ...tessera.proof.sections(pass, p),
+    ...explanation(pass, p), ...sections
   ];
 }
 

@@ -147,7 +147,7 @@
       const matrices = Array.from({length: planes}, (_, i) => [i, `[${indices(i)}, :, :]`]);
       list.push(draw.select('matrix', matrices, state.slice, (slice) => change({slice: Number(slice)})));
     }
-    list.push(draw.select('gradients on a scale', [['', 'linear'], ['log', 'log']], state.log ? 'log' : '',
+    list.push(draw.select('colours of gradients', [['log', 'log'], ['', 'linear']], state.log ? 'log' : '',
       (log) => change({log: log === 'log'})));
     return draw.element('div', {class: 'draw-choices'}, list);
   };

@@ -32,70 +32,70 @@ const symbol = (pass, i, gradient, path) => {
 
 function cellSize(plane) {
   const ratio = globalThis.devicePixelRatio || 1;
-  return Math.max(1 / ratio, Math.min(48, Math.floor(Math.min(250 / plane.cols, 190 / plane.rows))));
+  return Math.max(1 / ratio, Math.min(48, Math.floor(Math.min(250 / plane.cols, 200 / plane.rows))));
 }
 
-function matrix(pass, i, gradient, place) {
-  const numbers = planes.read(pass, i, gradient);
-  if (!numbers) return element('p', {class: 'note', text: 'reading the numbers\u2026'});
-  const plane = planes.at(pass, i, place), {dtype, shape} = pass.values[i], {draw} = tessera;
-  const scale = draw.scale({limit: planes.limitOf(pass, i, gradient), log: plane.rows * plane.cols > 36});
+let kept = new Map(), before = new Map();  // drawn figures by what they show: a step keeps those that stay
+
+function heatmap(pass, i, gradient, place) {
+  const numbers = planes.read(pass, i, gradient), plane = planes.at(pass, i, place);
+  const {dtype, shape} = pass.values[i], {draw} = tessera;
   const name = symbol(pass, i, gradient, pass.steps[place.step].module);
+  const scale = draw.scale({limit: planes.limitOf(pass, i, gradient), log: plane.rows * plane.cols > 36});
+  const indices = (r, c) => [...plane.lead, ...[r, c].slice(2 - Math.min(2, shape.length))];
   const map = draw.heatmap({
-    rows: plane.rows,
-    cols: plane.cols,
-    values: numbers,
+    ...{rows: plane.rows, cols: plane.cols, values: numbers, scale, dtype, name, label: name, markCell: true},
     at: (r, c) => plane.offset + r * plane.cols + c,
-    scale,
-    dtype,
     cell: cellSize(plane),
-    name,
-    label: name,
-    markCell: true,
-    cellName: (r, c) =>
-        `[${[...plane.lead, ...(shape.length > 1 ? [r] : []), ...(shape.length ? [c] : [])].join(', ')}]`,
-    marked: place.value === i && place.gradient === gradient && place.cell >= 0 ? place.cell - plane.offset :
-                                                                                  -1,
+    cellName: (r, c) => `[${indices(r, c).join(', ')}]`,
     pick: (cell) => tessera.frame.go({value: i, gradient, cell})
   });
-  return element('div', {}, [
-    element('div', {class: 'matrix-scroll'}, [map.element]), draw.legend(scale, draw.countSpecial(numbers))
-  ]);
+  const legend = draw.legend(scale, draw.countSpecial(numbers));
+  const element = draw.element('div', {}, [draw.element('div', {class: 'matrix-scroll'}, [map.element]), legend]);
+  return {element, map, offset: plane.offset, i, gradient};
+}
+
+/** The matrix of a tensor with the chosen cell marked; drawn anew only where it shows something else. */
+function matrix(pass, i, gradient, place) {
+  if (!planes.read(pass, i, gradient)) return element('p', {class: 'note', text: 'reading the numbers\u2026'});
+  const {offset} = planes.at(pass, i, place);
+  const key = [place.pass, place.step, i, gradient, offset, globalThis.devicePixelRatio].join(' ');
+  const figure = kept.get(key) || before.get(key) || heatmap(pass, i, gradient, place);
+  kept.set(key, figure);
+  const chosen = place.value === i && place.gradient === gradient && place.cell >= 0;
+  figure.map.mark(chosen ? place.cell - offset : -1);
+  return figure.element;
+}
+
+function missing(value, gradient, why) {
+  const kind = value.hasGradient || !gradient ? 'not-yet' : 'none';
+  return element('div', {class: `missing ${kind}`, role: 'note', text: why});
+}
+
+// The tensor's name, its shape, and which of its matrices is shown.
+function caption(pass, i, gradient, place, role, shape) {
+  const value = pass.values[i], lead = planes.leadOf(pass, i, place);
+  const where = lead.some((_, axis) => value.shape[axis] > 1) ? ` at [${lead.join(', ')}, :, :]` : '';
+  const viewed = shape && shape.join() !== value.shape.join();
+  const asRead = viewed ? `, read as ${tessera.draw.shapeText(shape)}` : '';
+  const name = element('button', {
+    type: 'button',
+    class: 'plain matrix-name',
+    text: symbol(pass, i, gradient, pass.steps[place.step].module),
+    title: value.name,
+    on: {click: () => tessera.frame.go({value: i, gradient})}
+  });
+  const about = element('small', {text: `${tessera.draw.shapeText(value.shape)}${where}${asRead}`});
+  return element('figcaption', {}, [element('span', {class: 'role', text: role}), name, about]);
 }
 
 /** A tensor with its name, shape and matrix; hatched while there are no numbers, with the reason. */
 function figure(pass, i, gradient, place, role, shape) {
-  const path = pass.steps[place.step].module, value = pass.values[i],
-        why = flow.whyNot(pass, i, gradient, place.time);
-  const lead = planes.leadOf(pass, i, place), some = lead.some((_, axis) => value.shape[axis] > 1);
-  const where = some ? ` at [${lead.join(', ')}, :, :]` : '';
-  const asRead =
-      shape && shape.join() !== value.shape.join() ? `, read as ${tessera.draw.shapeText(shape)}` : '';
-  return element(
-      'figure', {
-        class: `matrix ${gradient ? 'gradient' : 'value'}`,
-        data: {value: value.name, gradient: String(gradient)}
-      },
-      [
-        element(
-            'figcaption', {},
-            [
-              element('span', {class: 'role', text: role}), element('button', {
-                type: 'button',
-                class: 'plain matrix-name',
-                text: symbol(pass, i, gradient, path),
-                title: value.name,
-                on: {click: () => tessera.frame.go({value: i, gradient})}
-              }),
-              element('small', {text: `${tessera.draw.shapeText(value.shape)}${where}${asRead}`})
-            ]),
-        why ? element('div', {
-          class: `missing ${value.hasGradient || !gradient ? 'not-yet' : 'none'}`,
-          role: 'note',
-          text: why
-        }) :
-              matrix(pass, i, gradient, place)
-      ]);
+  const value = pass.values[i], why = flow.whyNot(pass, i, gradient, place.time);
+  const numbers = why ? missing(value, gradient, why) : matrix(pass, i, gradient, place);
+  const data = {value: value.name, gradient: String(gradient)};
+  return element('figure', {class: `matrix ${gradient ? 'gradient' : 'value'}`, data},
+    [caption(pass, i, gradient, place, role, shape), numbers]);
 }
 
 const inputs = (step) => step.inputs.map((i, k) => ({i, shape: step.shapes[k]})).filter(({i}) => i >= 0);
@@ -139,16 +139,17 @@ const keyOf = (place) => [place.pass, place.step, place.time, place.value, place
 function render(container, place, pass) {
   if (container.dataset.key === keyOf(place)) return;
   container.dataset.key = keyOf(place);
-  const step = pass.steps[place.step], now = places.stepAt(pass, place.time),
-        words = tessera.catalog[step.op] || {};
-  const scrolled = document.getElementById('view').scrollTop, running = now.step === step.index;
-  container.replaceChildren(
-      ...[attributes(step),
-          half('forward', words.forward, running && !now.backward, forward(pass, step, place)),
-          half('backward', words.backward, running && now.backward, backward(pass, step, place))]
-          .filter(Boolean));
-  document.getElementById('view').scrollTop = container.dataset.step === String(place.step) ? scrolled : 0;
+  const step = pass.steps[place.step], now = places.stepAt(pass, place.time);
+  const words = tessera.catalog[step.op] || {}, running = now.step === step.index;
+  const view = document.getElementById('view'), scrolled = view.scrollTop;
+  [before, kept] = [kept, new Map()];
+  const asked = attributes(step);
+  container.replaceChildren(...(asked ? [asked] : []),
+    half('forward', words.forward, running && !now.backward, forward(pass, step, place)),
+    half('backward', words.backward, running && now.backward, backward(pass, step, place)));
+  view.scrollTop = container.dataset.step === String(place.step) ? scrolled : 0;
   container.dataset.step = place.step;
+  if (running && now.backward) container.querySelector('.half-op.backward').scrollIntoView({block: 'nearest'});
 }
 
 tessera.zoom.own.op = {

@@ -70,7 +70,8 @@
 
   tessera.views.register({
     id: 'ladder', title: 'Ladder', order: 40,
-    shows: (place, pass) => place.zoom === 'model' && pass.values.some((value) => value.parameter),
+    shows: (place, pass) => place.zoom === 'model' && tessera.page.kind !== 'lesson' &&
+      pass.values.some((value) => value.parameter),
     key: (place) => String(place.pass),
     render: (container, place, pass) => container.replaceChildren(draw.ladderPanel(pass, {go})),
     update: () => {},

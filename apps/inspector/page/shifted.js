@@ -4,16 +4,17 @@
 
   const draw = tessera.draw = tessera.draw || {};
 
-  const cardinal = ['looks left', 'looks right', 'looks up', 'looks down'];
-  const diagonal = ['looks up and left', 'looks up and right', 'looks down and left', 'looks down and right'];
-  const directions = {cardinal, diagonal, all: [...cardinal, ...diagonal]};
+  // "looks up and left" for the offset (-2, -2): what it shows at a place lies there in the picture.
+  function offsetWords(dy, dx) {
+    const ways = [dy < 0 ? 'up' : dy > 0 ? 'down' : '', dx < 0 ? 'left' : dx > 0 ? 'right' : ''].filter(Boolean);
+    return ways.length ? `looks ${ways.join(' and ')}` : 'as it is';
+  }
 
-  /** The names of the copies, in the order of their channels; numbers where the config does not say. */
-  function copyNames(pass, copies) {
-    const tokenizer = (pass.config && pass.config.tokenizer) || {};
-    const names = directions[tokenizer.directions || 'diagonal'] || [];
-    return ['as it is', ...Array.from({length: copies - 1},
-      (_, i) => names.length === copies - 1 ? names[i] : `copy ${i + 1}`)];
+  // The copies that a step makes, each by its offset (dy, dx) in pixels, in the order of their channels.
+  function offsetsOf(step, copies) {
+    const flat = step.attributes && step.attributes.offsets;
+    return Array.from({length: copies}, (_, i) => flat && flat.length === 2 * copies ? [flat[2 * i], flat[2 * i + 1]]
+      : null);
   }
 
   /** Patches [B, N, C * P * P], flattened as (channel, row, column), back to planes [C, H, W] of one image. */
@@ -54,29 +55,31 @@
     return {width: side, height: side, rgba};
   }
 
-  // Where the planes are: the step that cuts the picture and its copies into patches.
+  // The step that moves the picture: into tokens at once, or as planes that are cut later.
   function shiftedStep(pass) {
-    const step = pass.steps.find((each) => each.op === 'shifted_patches' && each.inputs[0] === pass.index('input'));
+    const step = pass.steps.find((each) => /^shifted_(patches|copies)$/.test(each.op) &&
+      each.inputs[0] === pass.index('input'));
     if (!step) return null;
-    const [, channels, height, width] = step.shapes[0], [images, tokens, features] = pass.values[step.output].shape;
-    const grid = Math.sqrt(tokens), patch = height / grid;
-    if (!Number.isInteger(grid) || !Number.isInteger(patch) || height !== width || channels !== 3) return null;
-    const copies = features / (channels * patch * patch);
-    if (!Number.isInteger(copies)) return null;
-    return {step, images, tokens, grid, patch, copies, channels: channels * copies, side: height};
+    const [, channels, height, width] = step.shapes[0], shape = pass.values[step.output].shape;
+    const planes = step.op === 'shifted_copies', tokens = planes ? 1 : shape[1], grid = Math.sqrt(tokens);
+    const patch = height / grid, copies = (planes ? shape[1] : shape[2] / (patch * patch)) / channels;
+    if (![grid, patch, copies].every(Number.isInteger) || height !== width || channels !== 3) return null;
+    return {step, tokens, grid, patch, copies, channels: channels * copies, side: height};
   }
 
-  // How far the copies are moved: floor(patch * ratio) pixels, where the config says.
-  function shiftWords(pass, {patch}) {
-    const {ratio} = (pass.config && pass.config.tokenizer) || {};
-    return ratio === undefined ? 'a part of a patch' : `${Math.floor(patch * ratio)} pixels`;
+  function sentence({copies}, offsets) {
+    const far = offsets.filter(Boolean).map(([dy, dx]) => Math.max(Math.abs(dy), Math.abs(dx)));
+    return `Each token is cut from the picture and ${copies - 1} copies of it, each moved by ` +
+      `${far.length ? `${Math.max(...far)} pixels` : 'a part of a patch'}. What lies outside the picture is 0, the ` +
+      'mean colour. Below each: how much the loss feels it.';
   }
 
   /** The pictures that SPT sees, and below each how much the loss feels it; null for a model without SPT. */
   draw.shiftedPanel = function (pass, {go = null, size = 150} = {}) {
     const found = shiftedStep(pass);
     if (!found) return null;
-    const value = found.step.output, pixels = found.side ** 2, names = copyNames(pass, found.copies);
+    const value = found.step.output, pixels = found.side ** 2, offsets = offsetsOf(found.step, found.copies);
+    const names = offsets.map((offset, i) => offset ? offsetWords(...offset) : i ? `copy ${i}` : 'as it is');
     const planes = draw.unpatched(pass.value(value), 0, found), gradient = pass.gradient(value);
     const slopes = gradient && draw.unpatched(gradient, 0, found);
     const colours = pass.picture && pass.picture.width === found.side ? coloursOf(planes, pass.picture, pixels)
@@ -85,7 +88,8 @@
     const scale = draw.scale({kind: 'sequential', backward: true, limit: draw.limitOf(...sums),
       unit: 'sum over the channels of |dL/dx|'});
     const columns = names.map((name, copy) => {
-      const parts = [draw.patchedPicture(copyPicture(planes, copy, found.side, colours), found.grid, size)];
+      const parts = [draw.patchedPicture(copyPicture(planes, copy, found.side, colours),
+        found.grid > 1 ? found.grid : 0, size)];
       if (sums[copy]) parts.push(draw.heatmap({rows: found.side, cols: found.side, values: sums[copy], scale,
         cell: Math.max(1, Math.floor(size / found.side)), name: 'sum of |dL/dx|', dtype: 'f64',
         cellName: (r, c) => `${name}, pixel (${r}, ${c})`,
@@ -95,9 +99,7 @@
     });
     return {name: 'shifted', title: 'Shifted patch tokenization: the pictures that a patch sees',
       element: draw.element('section', {}, [
-        draw.element('p', {class: 'draw-sentence', text: 'Each token is cut from the picture and ' +
-          `${found.copies - 1} copies of it, each moved by ${shiftWords(pass, found)}. What lies outside the picture ` +
-          'is 0, the mean colour. Below each: how much the loss feels it.'}),
+        draw.element('p', {class: 'draw-sentence', text: sentence(found, offsets)}),
         draw.element('div', {class: 'draw-row'}, columns),
         sums[0] ? draw.legend(scale, {}, 'the same for all') : null])};
   };

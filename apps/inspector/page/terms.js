@@ -44,7 +44,8 @@
     return {name: 'temperature', title: 'Learned temperature by depth and head', element: draw.element('section', {}, [
       draw.element('p', {class: 'draw-sentence', text: 'Plain attention divides by sqrt(d). Here each head ' +
         `has learned its own temperature: ${sharper} of ${dots.length} heads are sharper (blue, below the line), ` +
-        `${dots.length - sharper} are not (orange).`}), chart, scaleGradients(pass, rows, go)])};
+        `${dots.length - sharper} are not (orange).`}),
+      draw.element('div', {class: 'draw-row'}, [chart, scaleGradients(pass, rows, go)])])};
   }
 
   // dL/dscale, a row a layer: which way each head wants its temperature to go.
@@ -122,7 +123,7 @@
 
   /** Whether termPanels() has anything to show: told from the steps alone, without the numbers. */
   draw.hasTerms = (pass) => pass.values.some((value) => value.parameter && /(^|\.)scale$/.test(value.name)) ||
-    draw.offsetTables(pass).length > 0 || pass.steps.some((step) => step.op === 'shifted_patches' ||
+    draw.offsetTables(pass).length > 0 || pass.steps.some((step) => /^shifted_(patches|copies)$/.test(step.op) ||
       step.op === 'content_decay') || Boolean(pass.config && pass.config.attention && pass.config.attention.decay);
 
   /** Panels of the terms that this model has: [{name, title, element}]. */

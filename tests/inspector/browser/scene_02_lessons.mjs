@@ -1,0 +1,44 @@
+// All twelve lessons: words, question, every number at once, every backward step with its sum.
+export const title = '2: twelve lessons, each with all its numbers, its sums and a question folded away';
+
+const lessons = [
+  'chain-rule', 'linear', 'softmax-cross-entropy', 'layer-norm', 'attention', 'learned-scale',
+  'masked-diagonal', 'prior', 'decay', 'shifted-patches', 'adamw', 'block'
+];
+
+async function check(stage, browser, lesson) {
+  const {assert} = stage;
+  const about = await browser.run(`const pass = tessera.page.passes[0];
+    return {numbers: pass.values.reduce((sum, v) => sum + v.shape.reduce((a, b) => a * b, 1) * (v.hasGradient ? 2 : 1), 0),
+      steps: pass.steps.length, silent: tessera.flow.silent(pass), values: pass.values.length,
+      none: pass.values.filter((v) => !v.hasGradient).length};`);
+  const sentences = (await browser.text('.look-at')).split(/[.:;] /).length;
+  assert.ok(sentences >= 2, `${lesson}: ${sentences} sentences`);
+  assert.equal(await browser.run(`return document.querySelector('.question').open;`), false);
+  let stepsBack = 0;
+  for (let time = 1; await browser.run('return !document.querySelector("#now[data-way=done]");'); ++time) {
+    assert.ok(time <= 2 * about.steps, `${lesson}: the stepper comes to an end`);
+    const way = await browser.run('return document.querySelector("#now").dataset.way;');
+    const lines = await browser.texts('.running .sum-lines li');
+    assert.ok(lines.length > 0, `${lesson}: ${await browser.text('#now')} has no sum`);
+    for (const line of lines.filter((text) => !/more: click/.test(text)))
+      assert.match(line, / = .*\d|∞/, `${lesson}: the numbers are put in`);
+    if (way === 'backward') ++stepsBack;
+    await browser.press('ArrowRight');
+  }
+  assert.equal(
+      stepsBack, about.steps - about.silent, `${lesson}: each step that a gradient reaches was shown`);
+  assert.equal(await browser.count('.card'), about.values);
+  assert.equal(await browser.count('.card .number'), about.numbers, `${lesson}: every number is on the page`);
+  assert.equal(await browser.count('.numbers-missing[data-state="not yet"]'), 0);
+  assert.equal(await browser.count('.numbers-missing[data-state="none"]'), about.none);
+}
+
+export async function run(stage) {
+  for (const lesson of lessons) {
+    const browser = await stage.browse(stage.page('--lesson', lesson));
+    await check(stage, browser, lesson);
+    await stage.shoot(browser, `scene-02-${lesson}`);
+    await stage.end();
+  }
+}
