@@ -20,7 +20,7 @@ function verdict(proof) {
 function table(proof) {
   const rows = [
     ['analytic gradient', proof.analytic], ['central difference', proof.difference],
-    ['relative error', proof.error]
+    ['relative error', proof.error], ...(proof.step ? [['step of the difference', proof.step]] : [])
   ];
   return element(
       'table', {class: 'proof-table'},
@@ -28,7 +28,7 @@ function table(proof) {
           'tbody', {},
           rows.map(([name, x]) => element('tr', {}, [
                      element('th', {scope: 'row', text: name}), element('td', {
-                       text: name === 'relative error' ? tessera.draw.short(x, 3) : tessera.draw.exact(x),
+                       text: x === proof.error ? tessera.draw.short(x, 3) : tessera.draw.exact(x),
                        title: tessera.texts.full(x)
                      })
                    ])))]);
