@@ -53,12 +53,13 @@ function runs(pass) {
 function segment(pass, run, backward) {
   const total = 2 * pass.steps.length;
   const from = backward ? places.timeOf(pass, run.to, true) : run.from;
-  const label = run.path === '' ? '' : run.path.replace(/^.*\.(?=\d+$)/, '');
+  const share = (run.to - run.from + 1) / total, name = run.path.replace(/^.*\.(?=\d+$)/, '');
+  const label = share * 1200 < 8 * name.length ? '' : name;  // one that would be cut off tells nothing
   return element('span', {
     class: 'segment',
     title: run.path || 'outside of any module',
     data: {path: run.path},
-    style: {left: `${100 * from / total}%`, width: `${100 * (run.to - run.from + 1) / total}%`},
+    style: {left: `${100 * from / total}%`, width: `${100 * share}%`},
     text: label
   });
 }
