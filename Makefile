@@ -47,12 +47,15 @@ test: build ## run all tests
 program: configure
 	cmake --build $(BUILD) -j $(JOBS) --target tessera
 
-demo: ## build the program alone and train SL-ViT on the built-in shapes, some minutes on two cores
+demo: ## build the program alone, train SL-ViT on built-in shapes and show its gradients, some minutes on two cores
 	@if [ -x $(BUILD)/tessera ]; then echo "Brings $(BUILD)/tessera up to date,"; \
 	else echo "Builds $(BUILD)/tessera, about $$(( ($(BUILD_SECONDS) / $(JOBS) + 59) / 60 )) minutes on $(JOBS) processors,"; \
 	fi | sed "s/$$/ then trains a small SL-ViT on built-in shapes, about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
 	@$(MAKE) --no-print-directory program
-	$(BUILD)/tessera train --recipe demo
+	@set -e; run=runs/demo-$$(date +%Y%m%d-%H%M%S); \
+	$(BUILD)/tessera train --recipe demo --out $$run; \
+	$(BUILD)/tessera inspect $$run --out $$run/inspect.html; \
+	echo "Every gradient of one picture: open $$run/inspect.html in a browser. The first lesson: $(BUILD)/tessera inspect --lesson"
 
 bench: build ## measure kernels and a training step against this machine's GEMM peak
 	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
