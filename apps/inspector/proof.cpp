@@ -142,7 +142,7 @@ Proof Prover::with_step(size_t place, Ops ops, Proof proof, double h) const {
 
 Proof Prover::at_steadiest_step(size_t place, const Proof& proof, double scale) const {
   std::vector<Proof> tried;
-  for (const double part : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6})
+  for (const double part : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8})
     tried.push_back(with_step(place, Ops::all, proof, rounded(part * scale, 1)));
   size_t best = 1;
   const auto jump = [&](size_t i) { return std::abs(tried[i].difference - tried[i - 1].difference); };

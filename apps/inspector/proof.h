@@ -41,8 +41,8 @@ class Prover {
   // The first step h is 1e-3 times the cell or the root mean square of its tensor, whichever is larger,
   // to one digit, and
   // the ops before the moved number are skipped. Where that difference does not agree with the gradient (a
-  // third derivative may be large, or the cell next to the kink of a relu), differences of all ops at five
-  // steps from 1e-2 to 1e-6 are taken, and that one counts which differs least from its neighbour, whatever
+  // third derivative may be large, or the cell next to the kink of a relu), differences of all ops at seven
+  // steps from 1e-2 to 1e-8 are taken, and that one counts which differs least from its neighbour, whatever
   // the gradient is.
   //
   // Fails for a place or cell that the record does not have, and for a constant.
