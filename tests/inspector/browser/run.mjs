@@ -1,4 +1,4 @@
-// node run.mjs --tessera PROGRAM [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder, or those
+// node run.mjs --tessera PROGRAM [--tape PROGRAM] [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder, or those
 // named, in a real browser. A scene exports `title` and `run(stage)`; it fails by throwing. Exit status 77:
 // skipped.
 import assert from 'node:assert/strict';
@@ -13,10 +13,10 @@ import {Browser, missing} from './browser.mjs';
 const folder = dirname(resolve(process.argv[1]));
 
 function options() {
-  const found = {names: [], tessera: 'build/tessera', shots: ''};
+  const found = {names: [], tessera: 'build/tessera', tape: 'build/tests/own_tape', shots: ''};
   for (let i = 2; i < process.argv.length; ++i) {
     const word = process.argv[i];
-    if (word === '--tessera' || word === '--shots')
+    if (['--tessera', '--tape', '--shots'].includes(word))
       found[word.slice(2)] = resolve(process.argv[++i]);
     else
       found.names.push(word);
@@ -26,7 +26,10 @@ function options() {
 
 /** What a scene gets: pages made once, browsers that end with it, screenshots where a folder is given. */
 class Stage {
-  constructor(tessera, shots, pages) { Object.assign(this, {tessera, shots, pages, browsers: [], assert}); }
+  constructor(found, pages) {
+    const {tessera, tape, shots} = found;
+    Object.assign(this, {tessera, tape: resolve(tape), shots, pages, browsers: [], assert});
+  }
 
   /** The page that `tessera inspect ARGUMENTS --out FILE` writes; the same arguments give the same file.
    * Proofs take a quarter of a minute: a scene that wants them says `--proofs N`. */
@@ -98,14 +101,14 @@ async function main() {
     process.stdout.write(`skipped: the inspector's scenes in a browser: ${lacks}\n`);
     process.exit(77);
   }
-  const {names, tessera, shots} = options();
+  const found = options(), {names} = found;
   const pages = mkdtempSync(join(tmpdir(), 'tessera-scenes-'));
   const files = readdirSync(folder)
                     .filter((file) => /^scene_.*\.mjs$/.test(file))
                     .sort()
                     .filter((file) => !names.length || names.some((name) => file.includes(name)));
   let failed = 0;
-  for (const file of files) failed += await play(file, new Stage(tessera, shots, pages)) ? 0 : 1;
+  for (const file of files) failed += await play(file, new Stage(found, pages)) ? 0 : 1;
   rmSync(pages, {recursive: true, force: true});
   process.stdout.write(`${files.length - failed} of ${files.length} scenes passed\n`);
   process.exit(failed || !files.length ? 1 : 0);
