@@ -230,8 +230,11 @@ TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& opti
   const Tensor &t = entry(drawn, "t"), &y = entry(drawn, "y");
   // The variational bound divides small differences by smaller variances, so only the network runs in bf16.
   const DType type = wide(images.dtype());
+  const auto given = inputs.find("noise");
   const Tensor clean = cast(images, type),
-               noise = normal_noise(images.shape(), pass.key(), type, images.device());
+               noise = given != inputs.end()
+                           ? given->second
+                           : normal_noise(images.shape(), pass.key(), type, images.device());
   const NoiseSchedule schedule(steps, betas);
   const Tensor noisy = add_noise(schedule, clean, t, noise);
   const Tensor answer = cast((*this)(cast(noisy, y_embed.dtype()), t, y), type);

@@ -41,8 +41,8 @@ struct DiT {
   /// replaces some by "no label". Both are [B] i64 on the CPU. Fails for labels that are no class.
   TensorMap draw(const TensorMap& inputs, Pass& pass) const;
   /// The loss of clean images "input" [B, C, H, W] of classes "target" [B] i64, and the network's answer. The
-  /// times "t" and labels "y" are drawn from the pass if they are not among the inputs; the noise always is.
-  /// Fails for mixed or smoothed targets.
+  /// times "t" and labels "y", and the "noise" [B, C, H, W], are drawn from the pass if they are not among
+  /// the inputs. Fails for mixed or smoothed targets.
   TrainingLoss training_loss(const TensorMap& inputs, const LossOptions& options, Pass& pass) const;
   /// Draws images of the classes `labels` [B] from noise of the pass, without recording a tape.
   Tensor sample(const Tensor& labels, const SampleOptions& options, Pass& pass) const;

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,22 +10,15 @@
 #include "apps/inspector/lessons/lesson_page.h"
 #include "apps/inspector/lessons/lessons.h"
 #include "apps/inspector/page.h"
-#include "apps/inspector/pass.h"
-#include "apps/inspector/proof.h"
+#include "apps/inspector/passes.h"
 #include "apps/inspector/serve/lesson_stage.h"
 #include "apps/inspector/serve/model_stage.h"
 #include "apps/inspector/serve/server.h"
-#include "apps/options/model_source.h"
 #include "apps/options/options.h"
 #include "apps/options/validators.h"
 #include "apps/reporting/proofs_table.h"
 #include "apps/reporting/table.h"
-#include "apps/training/checkpoint.h"
-#include "apps/training/task.h"
-#include "data/formats/resize.h"
-#include "data/registry.h"
 #include "engine/core/error.h"
-#include "engine/io/safetensors.h"
 
 namespace tessera {
 
@@ -34,10 +27,11 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Options {
-  std::string source, image, dataset = "shapes", data, tensor, folder, out, lesson;
-  int64_t index = 0, target = -1, head = -1, image_size = 32, classes = 10, port = 0, proofs = -1;
-  uint64_t seed = 0;
-  DType dtype = DType::f32;
+  std::string source, tensor, folder, out, lesson;
+  std::vector<std::string> with;
+  SubjectOptions subject;
+  PassRequest request;
+  int64_t head = -1, port = 0;
   bool list = false, gradient = false, csv = false, json = false, is_lesson = false, serve = false;
 };
 
@@ -48,76 +42,6 @@ constexpr Column columns[] = {
     {"kind", "kind"},
     {"gradient_text", "gradient"},
 };
-
-// The picture, of the size that the model takes, and the class of it where that is known (else -1).
-struct Picture {
-  Image image;
-  int64_t label = -1;
-};
-
-Picture picture_of(const Options& options, int64_t size) {
-  if (!options.image.empty())
-    return {fit_square(load_image(options.image), static_cast<int>(size), options.image), -1};
-  DatasetOptions how;
-  how.image_size = static_cast<int>(size);
-  if (!find_dataset(options.dataset).needs_folder) {  // drawn anew each time: no more than are shown
-    how.train_images = 1;
-    how.validation_images = options.index + 1;
-  }
-  const Dataset dataset = open_dataset(options.dataset, options.data, how);
-  check(options.index < dataset.validation->size(), "inspect: --index ", options.index, ": ", options.dataset,
-        " has ", dataset.validation->size(), " validation pictures");
-  Picture picture;
-  dataset.validation->image(options.index, picture.image);
-  picture.label = dataset.validation->label(options.index);
-  return picture;
-}
-
-// A fixture has a config, as a checkpoint has, but no facts of a data set.
-bool is_fixture(const std::string& path) {
-  if (!path.ends_with(".safetensors") || !fs::is_regular_file(path)) return false;
-  const auto metadata = read_safetensors(path).metadata;
-  return metadata.contains("config") && !metadata.contains("data");
-}
-
-Model in_type(const Model& model, DType dtype) {
-  return model.parameters.begin()->value.dtype() == dtype ? model : copy_as(model, dtype);
-}
-
-// The class that the loss asks for: the one given, else the picture's own, else the likeliest.
-int64_t target_of(const Options& options, const Picture& picture, const Model& model,
-                  const Normalisation& normalisation) {
-  if (options.target >= 0) return options.target;
-  if (picture.label >= 0 && picture.label < model.num_classes()) return picture.label;
-  const PassInputs pass = inputs_of_picture(model, picture.image, normalisation, 0);
-  Pass state;
-  const std::vector<double> logits = model.logits(pass.inputs.at("input"), state).values();
-  return std::max_element(logits.begin(), logits.end()) - logits.begin();
-}
-
-PassInputs inputs_of_model(const Options& options, Model model, const Normalisation& normalisation,
-                           std::vector<std::string> class_names) {
-  check(task_of(model.config) == Task::classify, "inspect: ", options.source,
-        " is no classifier; a fixture (.safetensors with its inputs) of any model can be inspected");
-  const Picture picture = picture_of(options, model.image_size());
-  const int64_t target = target_of(options, picture, model, normalisation);
-  PassInputs pass = inputs_of_picture(std::move(model), picture.image, normalisation, target);
-  pass.class_names = std::move(class_names);
-  return pass;
-}
-
-PassInputs inputs_of(const Options& options) {
-  if (is_fixture(options.source)) return inputs_of_fixture(options.source, options.dtype);
-  if (fs::exists(options.source)) {
-    const Checkpoint checkpoint = read_checkpoint(options.source, Device::cpu);
-    return inputs_of_model(options, in_type(checkpoint.model, options.dtype), checkpoint.data.normalisation,
-                           checkpoint.data.class_names);
-  }
-  const Json config =
-      ModelSource(options.source, options.image_size, options.classes).config_of_preset(options.source);
-  return inputs_of_model(options, build(config, {.seed = options.seed, .dtype = options.dtype}),
-                         imagenet_normalisation, {});
-}
 
 void print_list(const PassRecord& record, const Json& proofs, bool json) {
   Json rows = rows_of_values(record);
@@ -147,47 +71,29 @@ void print_tensor(const PassRecord& record, const Options& options) {
     fmt::print("{}", tensor_csv(x));
 }
 
-// "sl-vit", "cifar" for runs/cifar/, "sl-vit" for sl-vit.safetensors.
-std::string name_of_source(const std::string& source) {
-  const fs::path path = fs::path(source).lexically_normal();
-  const std::string name = path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
-  return name.empty() ? "pass" : name;
-}
-
-// A pass as the command shows it, of a model or of a lesson.
-struct Shown {
-  const PassRecord& record;
-  double loss;
-  std::string name;  // of the page's file
-  Json proofs;       // those that were asked for, by the places of the values
-};
-
-bool writes_page(const Options& options) {
+bool asks_for_page(const Options& options) {
   return !options.out.empty() || (!options.list && options.tensor.empty() && options.folder.empty());
 }
 
-void write_page(const Options& options, const Shown& shown, const Page& page) {
-  const fs::path path = options.out.empty() ? fs::path(shown.name + ".html") : fs::path(options.out);
+void write_page(const Options& options, const std::string& name, const Page& page) {
+  const fs::path path = options.out.empty() ? fs::path(name + ".html") : fs::path(options.out);
   write_page(page, path);
-  fmt::print("{}: {:.1f} MB, {} values, {} steps, loss {:.6g}. Open it in a browser: xdg-open {}\n",
-             path.string(), static_cast<double>(fs::file_size(path)) / 1e6, shown.record.values().size(),
-             shown.record.steps().size(), shown.loss, path.string());
-  fmt::print("{}\n", shown.proofs.empty() ? "no proofs; --proofs N makes them"
-                                          : summary_of_proofs(shown.record, shown.proofs));
+  const PassRecord& record = *page.passes.front().record;
+  const size_t more = page.passes.size() - 1;
+  fmt::print("{}: {:.1f} MB, {} values, {} steps{}. Open it in a browser: xdg-open {}\n", path.string(),
+             static_cast<double>(fs::file_size(path)) / 1e6, record.values().size(), record.steps().size(),
+             more == 0 ? "" : fmt::format(", and {} more pass{}", more, more == 1 ? "" : "es"),
+             path.string());
+  const Json& proofs = page.passes.front().proofs;
+  fmt::print("{}\n", proofs.empty() ? "no proofs; --proofs N makes them" : summary_of_proofs(record, proofs));
 }
 
-// Prints, exports or writes what the options ask for. `page` makes the page.
-template <class MakePage> void show(const Options& options, const Shown& shown, const MakePage& page) {
-  if (!options.folder.empty()) export_pass(shown.record, options.folder);
-  if (writes_page(options)) write_page(options, shown, page());
-  if (!options.tensor.empty()) {
-    print_tensor(shown.record, options);
-  } else if (options.list) {
-    print_list(shown.record, shown.proofs, options.json);
-  } else if (!options.folder.empty()) {
-    fmt::print("{} values, {} steps, loss {:.6g}: in {}\n", shown.record.values().size(),
-               shown.record.steps().size(), shown.loss, options.folder);
-  }
+// What --list and --tensor print of a pass.
+void print_asked(const Options& options, const PassRecord& record, const Json& proofs) {
+  if (!options.tensor.empty())
+    print_tensor(record, options);
+  else if (options.list)
+    print_list(record, proofs, options.json);
 }
 
 void serve_stage(const Options& options, Stage& stage) {
@@ -197,39 +103,48 @@ void serve_stage(const Options& options, Stage& stage) {
   });
 }
 
-Json proofs_of_model(const Options& options, const PassInputs& inputs, const PassRecord& record) {
-  int64_t count = options.proofs;
-  if (count < 0) count = writes_page(options) ? usual_proofs(inputs, record) : 0;
-  return count == 0 ? Json::object() : proofs_of([&] { return experiment_of(inputs); }, count);
+void serve_model(const Options& options, const Subject& subject) {
+  check(options.with.empty() && options.request.only.empty() && options.request.pictures.images.size() < 2,
+        "inspect: --serve shows one pass; --with, --only and further pictures go without it");
+  const auto& files = options.request.pictures.images;
+  ModelStage stage(inputs_of(subject, options.request, files.empty() ? "" : files.front()),
+                   {.title = subject.name, .source = options.source, .question = options.request.question});
+  for (const std::string& term : options.request.without) stage.set_term(term, false);
+  serve_stage(options, stage);
 }
 
 void show_model(const Options& options) {
-  const PassInputs inputs = inputs_of(options);
-  const std::string name = name_of_source(options.source);
-  if (options.serve) {
-    ModelStage stage(inputs, {.title = name, .source = options.source, .target = options.target});
-    return serve_stage(options, stage);
+  const Subject subject = read_subject(options.source, options.subject);
+  if (options.serve) return serve_model(options, subject);
+  std::vector<Subject> with;
+  for (const std::string& other : options.with) with.push_back(read_subject(other, options.subject));
+  const Passes passes(subject, with, options.request);
+  const bool prints = options.list || !options.tensor.empty();
+  const RequestedPass* one = prints ? &passes.one() : nullptr;
+  if (!options.folder.empty()) passes.write_into(options.folder);
+  if (asks_for_page(options)) {
+    const Page page = passes.page();
+    write_page(options, subject.name, page);
+    if (const auto terms = terms_not_shown(page); !prints && !terms.empty())
+      fmt::print("Terms of the model that can be switched off (--without): {}\n", fmt::join(terms, ", "));
   }
-  const InspectedPass pass = inspect_pass(inputs);
-  const Json proofs = proofs_of_model(options, inputs, pass.record);
-  show(options, {pass.record, pass.loss, name, proofs}, [&] {
-    Page page{.title = name};
-    PagePass& shown = page.passes.emplace_back(page_pass(inputs, pass));
-    shown.title = name;
-    shown.source = options.source;
-    shown.proofs = proofs;
-    return page;
-  });
+  if (prints) return print_asked(options, one->pass.record, one->proofs);
+  for (const RequestedPass& pass : passes.all()) fmt::print("{}: {}\n", pass.title, loss_words(pass));
+  if (!options.folder.empty()) fmt::print("values, gradients and steps are in {}\n", options.folder);
 }
 
 void show_lesson(const Options& options) {
+  check(options.with.empty() && options.request.without.empty() && options.request.only.empty(),
+        "inspect: a lesson is shown whole and by itself, without --with, --without and --only");
   if (options.serve) {
-    LessonStage stage(find_lesson(options.lesson), options.dtype);
+    LessonStage stage(find_lesson(options.lesson), options.subject.dtype);
     return serve_stage(options, stage);
   }
-  const LessonRun lesson = run_lesson(find_lesson(options.lesson), Numbers(options.dtype));
+  const LessonRun lesson = run_lesson(find_lesson(options.lesson), Numbers(options.subject.dtype));
   const Page page = lesson_page(lesson);
-  show(options, {lesson.pass, lesson.loss(), options.lesson, page.passes[0].proofs}, [&] { return page; });
+  if (!options.folder.empty()) export_pass(lesson.pass, options.folder, {{"title", options.lesson}});
+  if (asks_for_page(options)) write_page(options, options.lesson, page);
+  print_asked(options, lesson.pass, page.passes[0].proofs);
 }
 
 void list_lessons(bool json) {
@@ -251,9 +166,11 @@ ExitCode run(const Options& options) {
                            options.out.empty() && !options.json),
         "inspect: --serve shows the page in a browser; --list, --tensor, --export, --out and --json go "
         "without it");
-  check(options.proofs < 0 || (!options.serve && options.tensor.empty()),
+  check(options.request.proofs <= 0 || (!options.serve && options.tensor.empty()),
         "inspect: --proofs goes with the page and with --list; with --serve the page asks for proofs itself");
   check(options.serve || options.port == 0, "inspect: --port goes with --serve");
+  check(!options.json || options.list || !options.tensor.empty() || options.is_lesson,
+        "inspect: --json says how --list and --tensor are printed; give one of them");
   check(!options.serve || !options.is_lesson || !options.lesson.empty(),
         "inspect: --serve needs --lesson NAME");
   check(options.is_lesson != !options.source.empty(), "inspect: ",
@@ -270,6 +187,55 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
+namespace {
+
+void add_picture_options(Command& command, PassRequest& request) {
+  PictureSource& pictures = request.pictures;
+  Option* image =
+      command.add_option("--image", pictures.images, "A picture; further ones are shown beside it");
+  image->type_name("FILE...");
+  command
+      .add_option("--dataset", pictures.dataset,
+                  "Without --image: a validation picture of this data set. Default: the run's own, or shapes")
+      ->excludes(image)
+      ->type_name("NAME");
+  command.add_option("--data", pictures.folder, "The folder of the data set")->type_name("DIR");
+  command.add_option("--index", pictures.index, "Which picture of the data set, from 0")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("I");
+  command
+      .add_option(
+          "--target", request.question.target,
+          "The class that the loss asks for: of the picture, of every pixel of a segmenter, or the label "
+          "that a diffusion model is told. Default: the picture's own, or the likeliest")
+      ->check(non_negative())
+      ->type_name("CLASS");
+  command
+      .add_option("--time", request.question.time,
+                  "Of a diffusion model: the time, from 0. Default: the middle")
+      ->check(non_negative())
+      ->type_name("T");
+}
+
+void add_comparisons(Command& command, Options& options) {
+  command.add_option("--with", options.with, "Another run or preset beside it, on the same picture")
+      ->type_name("RUN2");
+  command
+      .add_option(
+          "--without", options.request.without,
+          "The same pass with this term of the model switched off: mask, temperature, prior ...; or all")
+      ->delimiter(',')
+      ->type_name("TERM,...");
+  command
+      .add_option("--only", options.request.only,
+                  "Keep these modules alone, 'blocks.4' or 'blocks.*.attn' say; what is left out is said")
+      ->delimiter(',')
+      ->type_name("MODULE,...");
+}
+
+}  // namespace
+
 void add_inspect(Command& app) {
   Command& command = add_command(
       app, "inspect", "Every value and every gradient of one forward and backward pass.",
@@ -277,6 +243,8 @@ void add_inspect(Command& app) {
        "tessera inspect runs/cifar --image cat.png --list",
        "tessera inspect sl-vit --tensor blocks.5.attn.scores --grad --head 3 --csv",
        "tessera inspect runs/cifar --dataset cifar10 --data DIR --index 7 --export pass",
+       "tessera inspect runs/cifar --image cat.png --with runs/cifar-plain --without mask,temperature",
+       "tessera inspect sp-vit-s --image-size 224 --image cat.png --only blocks.4,blocks.5",
        "tessera inspect tests/fixtures/sl-vit.safetensors --dtype f64 --export pass",
        "tessera inspect --lesson", "tessera inspect --lesson chain-rule"},
       "Writes one HTML file that a browser opens from disk and that holds every number, or else prints "
@@ -300,21 +268,8 @@ void add_inspect(Command& app) {
           "is given. Without NAME: a list of the lessons, in their order")
       ->expected(0, 1)
       ->type_name("[NAME]");
-  Option* image = command.add_option("--image", options->image, "A picture")->type_name("FILE");
-  command.add_option("--dataset", options->dataset, "Without --image: a validation picture of this data set")
-      ->capture_default_str()
-      ->excludes(image)
-      ->type_name("NAME");
-  command.add_option("--data", options->data, "The folder of the data set")->type_name("DIR");
-  command.add_option("--index", options->index, "Which picture of the data set, from 0")
-      ->check(non_negative())
-      ->capture_default_str()
-      ->type_name("I");
-  command
-      .add_option("--target", options->target,
-                  "The class that the loss asks for. Default: the picture's own, or the likeliest")
-      ->check(non_negative())
-      ->type_name("CLASS");
+  add_picture_options(command, options->request);
+  add_comparisons(command, *options);
   command
       .add_option("--out", options->out,
                   "Write the page here. Default: NAME.html, where nothing else is asked for")
@@ -326,7 +281,7 @@ void add_inspect(Command& app) {
       ->capture_default_str()
       ->type_name("P");
   command
-      .add_option("--proofs", options->proofs,
+      .add_option("--proofs", options->request.proofs,
                   "Prove N cells of every gradient, the largest and others drawn at random, by central "
                   "differences of the whole model in double. Default: 4 in a page, fewer of a large model")
       ->check(non_negative())
@@ -340,21 +295,24 @@ void add_inspect(Command& app) {
   command.add_flag("--csv", options->csv, "With --tensor: as CSV, which is the default");
   command.add_option("--export", options->folder, "Write all values and gradients into DIR")
       ->type_name("DIR");
-  command.add_option("--image-size", options->image_size, "Of a preset: pixels a side")
+  command.add_option("--image-size", options->subject.image_size, "Of a preset: pixels a side")
       ->check(positive())
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--classes", options->classes, "Of a preset: number of classes")
+  command.add_option("--classes", options->subject.classes, "Of a preset: number of classes")
       ->check(positive())
       ->capture_default_str()
       ->type_name("N");
-  add_dtype(command, options->dtype, {DType::f32, DType::f64});
-  add_seed(command, options->seed);
+  add_dtype(command, options->subject.dtype, {DType::f32, DType::f64});
+  add_seed(command, options->subject.seed);
   add_threads(command);
   add_json(command, options->json);
   on_run(command, [options, &command] {
     options->is_lesson = command.given("--lesson");
-    if (options->is_lesson && !command.given("--dtype")) options->dtype = DType::f64;
+    if (options->is_lesson && !command.given("--dtype")) options->subject.dtype = DType::f64;
+    options->request.question.seed = options->subject.seed;
+    options->request.updates = asks_for_page(*options) || !options->folder.empty();
+    if (!command.given("--proofs")) options->request.proofs = asks_for_page(*options) ? -1 : 0;
     return run(*options);
   });
 }

@@ -67,6 +67,7 @@ Json rows_of_values(const PassRecord& record) {
                     {"dtype", name(value.value.dtype())},
                     {"gradient", value.gradient.defined()},
                     {"aliases", value.aliases}});
+    if (value.readers_left_out > 0) rows.back()["readers_left_out"] = value.readers_left_out;
   }
   return rows;
 }
@@ -94,7 +95,7 @@ Json json_of_pass(const PassRecord& record) {
   return {{"format", "tessera pass 1"}, {"values", rows_of_values(record)}, {"steps", steps}};
 }
 
-void export_pass(const PassRecord& record, const fs::path& folder) {
+void export_pass(const PassRecord& record, const fs::path& folder, const Json& facts) {
   std::error_code error;
   fs::create_directories(folder, error);
   check(!error, folder.string(), ": the folder cannot be made: ", error.message());
@@ -105,7 +106,9 @@ void export_pass(const PassRecord& record, const fs::path& folder) {
   }
   write_safetensors(folder / "values.safetensors", values);
   write_safetensors(folder / "gradients.safetensors", gradients);
-  write_file_atomically(folder / "pass.json", json_of_pass(record).dump(1) + "\n");
+  Json pass = json_of_pass(record);
+  pass.update(facts);
+  write_file_atomically(folder / "pass.json", pass.dump(1) + "\n");
 }
 
 Tensor head_of(const Tensor& x, int64_t head, const std::string& name) {

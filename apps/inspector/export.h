@@ -11,7 +11,7 @@
 namespace tessera {
 
 // A row a value, in the order of the pass: name, kind ("leaf", "constant", "computed"), op, shape, dtype, and
-// whether a gradient flowed to it.
+// whether a gradient flowed to it; "readers_left_out" where steps that read it are not in this part.
 Json rows_of_values(const PassRecord& record);
 
 // The steps of the pass in order, with formulas, modules, the names that they read (null for an input that
@@ -19,8 +19,8 @@ Json rows_of_values(const PassRecord& record);
 Json json_of_pass(const PassRecord& record);
 
 // Writes values.safetensors, gradients.safetensors and pass.json into the folder, which is made. Aliases are
-// in pass.json alone.
-void export_pass(const PassRecord& record, const std::filesystem::path& folder);
+// in pass.json alone, and so are the members of the object `facts`.
+void export_pass(const PassRecord& record, const std::filesystem::path& folder, const Json& facts);
 
 // One head of a tensor [B, H, ...], as [B, ...]. Fails for a tensor without heads and for a head that it does
 // not have.

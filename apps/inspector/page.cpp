@@ -131,7 +131,9 @@ Json pass_json(const PagePass& pass, Container& container) {
           {"config", pass.config},
           {"picture", pass.picture ? picture_json(*pass.picture, container) : Json()},
           {"proofs", pass.proofs},
+          {"asks", pass.asks},
           {"updates", pass.updates},
+          {"optimizer", pass.optimizer},
           {"values", values_json(record, pass.roundings ? *pass.roundings : Roundings(), container)},
           {"steps", steps_json(record)}};
 }
@@ -178,7 +180,10 @@ int64_t likeliest(const Tensor& logits) {
 }  // namespace
 
 PagePass page_pass(const PassInputs& inputs, const InspectedPass& pass) {
-  PagePass result{.record = &pass.record, .roundings = &pass.roundings, .classes = inputs.class_names};
+  PagePass result{.record = &pass.record,
+                  .roundings = &pass.roundings,
+                  .classes = inputs.class_names,
+                  .asks = inputs.asks};
   result.predicted = likeliest(pass.logits);
   const auto target = inputs.inputs.find("target");
   if (target != inputs.inputs.end() && target->second.elements() == 1 && !is_float(target->second.dtype()))

@@ -18,7 +18,7 @@ namespace tessera {
 // A pass on a page, and the facts that its record does not have. Record and roundings must outlive it.
 struct PagePass {
   const PassRecord* record = nullptr;
-  const Roundings* roundings = nullptr;   // of a pass that was rounded, and of which nothing is left out
+  const Roundings* roundings = nullptr;   // of a pass that was rounded; null for another
   std::string role = "main";              // "main", "with" (for a comparison) or "term" (one switched off)
   std::string title = {}, source = {};    // "sl-vit, class 3"; the run, preset or file
   std::vector<std::string> classes = {};  // names; may be empty
@@ -26,14 +26,16 @@ struct PagePass {
   Json config = {};                       // the model's
   std::optional<Image> picture = {};      // as it went in, before normalisation
   Json proofs = Json::object();           // {place of the value: [{cell, analytic, difference, error, ok}]}
+  std::string asks = {};                  // what the loss is, in words; may be empty
   Json updates = {};                      // {parameter: {weight_rms, update_rms}}
+  std::string optimizer = {};             // whose next step these updates are, in words
 };
 
 struct Page {
   std::string kind = "model", title = "";  // or "lesson" or "tape"
   std::vector<PagePass> passes = {};
   Json left_out = Json::array();  // names of modules that --only left out
-  Json terms = Json::array();     // [{name, title, pass: its place in passes}]
+  Json terms = Json::array();     // [{name, title, pass: its place in passes, or null}]
   Json lesson = {};               // what a lesson says: the page's script knows its keys
   bool served = false;            // whether an engine answers behind the page
 };

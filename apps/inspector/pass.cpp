@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/augment/pipeline.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
@@ -26,15 +25,10 @@ NamedTensors named_tensors(const Model& model, const TensorMap& inputs, const Te
   return named;
 }
 
-Tensor normalised(const Image& picture, const Normalisation& normalisation, DType dtype) {
-  Dataset facts;
-  facts.image_shape = {3, picture.height, picture.width};
-  facts.normalisation = normalisation;
-  const Pipeline pipeline(facts);
-  Image used = picture;
-  const Tensor input = Tensor::empty({1, 3, picture.height, picture.width});
-  pipeline(used, Random(0), input.data<float>());
-  return input.to(dtype);
+TensorMap run(const Model& model, bool trains, const TensorMap& inputs, Pass& state) {
+  if (!trains) return model.evaluate(inputs, state);
+  const auto [loss, logits] = model.training_loss(inputs, {}, state);
+  return {{"logits", logits}, {"loss", loss}};
 }
 
 // The gradients of a copy in double, rounded already, as those of the model itself.
@@ -65,7 +59,7 @@ InspectedPass inspect_pass(const PassInputs& pass) {
   std::optional<RoundingScope> rounding;
   if (rounds) rounding.emplace(tape);
   Pass state{.training = pass.training, .random = Random(0), .drop = false};
-  const TensorMap outputs = model.evaluate(inputs, state);
+  const TensorMap outputs = run(model, pass.trains, inputs, state);
   const Tensor& loss = entry(outputs, "loss");
   tape.backward(loss);
   const auto logits = outputs.find("logits");
@@ -88,7 +82,7 @@ double loss_of_pass(const PassInputs& pass) {
   Tape tape;
   tape.keep_all();
   Pass state{.training = pass.training, .random = Random(0), .drop = false};
-  return entry(pass.model.evaluate(inputs, state), "loss").item();
+  return entry(run(pass.model, pass.trains, inputs, state), "loss").item();
 }
 
 PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype) {
@@ -105,17 +99,6 @@ PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype) {
     else if (!name.starts_with("grad") && !name.starts_with("after."))
       pass.inputs[name] = is_float(tensor.dtype()) ? tensor.to(dtype) : tensor;
   pass.model.parameters.load(parameters, path.string());
-  return pass;
-}
-
-PassInputs inputs_of_picture(Model model, const Image& picture, const Normalisation& normalisation,
-                             int64_t target) {
-  const int64_t classes = model.num_classes();
-  check(target >= 0 && target < classes, "inspect: class ", target, "; the model has 0 to ", classes - 1);
-  const DType dtype = model.parameters.begin()->value.dtype();
-  PassInputs pass{.model = std::move(model), .picture = picture, .normalisation = normalisation};
-  pass.inputs["input"] = normalised(picture, normalisation, dtype);
-  pass.inputs["target"] = Tensor::from(std::vector<int64_t>{target}, {1});
   return pass;
 }
 

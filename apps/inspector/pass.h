@@ -15,11 +15,13 @@
 
 namespace tessera {
 
-// A model and the tensors that go in, as Model::evaluate takes them: "input" [B, C, H, W] and the targets.
+// A model and the tensors that go in: "input" [B, C, H, W] and the targets.
 struct PassInputs {
   Model model;
   TensorMap inputs = {};
   bool training = false;                      // batch norms take the statistics of the inputs
+  bool trains = false;                        // the loss is Model::training_loss's, else Model::evaluate's
+  std::string asks = {};                      // what the loss is, in words
   std::vector<std::string> class_names = {};  // may be empty
   std::optional<Image> picture = {};          // what "input" shows, before normalisation
   Normalisation normalisation = {};           // of the picture
@@ -48,10 +50,5 @@ double loss_of_pass(const PassInputs& pass);
 
 // What a fixture describes: its config, parameters and inputs. Fails for a fixture of a part.
 PassInputs inputs_of_fixture(const std::filesystem::path& path, DType dtype);
-
-// A classifier's or segmenter's inputs: one picture, normalised, and the class that the loss asks for. Fails
-// for a diffusion model and for a class that the model does not have.
-PassInputs inputs_of_picture(Model model, const Image& picture, const Normalisation& normalisation,
-                             int64_t target);
 
 }  // namespace tessera

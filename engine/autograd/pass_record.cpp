@@ -170,4 +170,37 @@ const PassRecord::Value& PassRecord::value(const std::string& name) const {
   fail("record: no value '", name, "'", did_you_mean(name, names));
 }
 
+PassRecord PassRecord::part(const std::function<bool(const Step&)>& keep,
+                            const std::vector<std::string>& also) const {
+  std::vector<bool> wanted(values_.size(), false);
+  std::vector<int64_t> missed(values_.size(), 0);  // readers that are left out
+  for (const Step& step : steps_) {
+    const bool kept = keep(step);
+    if (kept) wanted[step.output] = true;
+    for (const size_t input : step.inputs) {
+      if (input == left_out) continue;
+      if (kept)
+        wanted[input] = true;
+      else
+        ++missed[input];
+    }
+  }
+  PassRecord result;
+  std::vector<size_t> place(values_.size(), left_out);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!wanted[i] && std::ranges::find(also, values_[i].name) == also.end()) continue;
+    place[i] = result.values_.size();
+    result.values_.push_back(values_[i]);
+    result.values_.back().readers_left_out += missed[i];
+  }
+  for (const Step& step : steps_) {
+    if (!keep(step)) continue;
+    Step& kept = result.steps_.emplace_back(step);
+    kept.output = place[step.output];
+    for (size_t& input : kept.inputs)
+      if (input != left_out) input = place[input];
+  }
+  return result;
+}
+
 }  // namespace tessera

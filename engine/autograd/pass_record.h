@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class PassRecord {
     Kind kind = Kind::computed;
     Tensor value;
     Tensor gradient;  ///< of the value's shape; undefined where none flowed to it, and for constants
+    int64_t readers_left_out = 0;  ///< steps that read it and are not in this part of a record, see part()
   };
 
   static constexpr size_t left_out = static_cast<size_t>(-1);
@@ -64,7 +66,13 @@ class PassRecord {
   /// Converts every floating value and gradient to this type.
   void convert(DType dtype);
 
+  /// These steps alone, in their order, with the values that they read and make and those named in `also`.
+  /// A computed value need not have a step that makes it then.
+  PassRecord part(const std::function<bool(const Step&)>& keep, const std::vector<std::string>& also) const;
+
  private:
+  PassRecord() = default;
+
   friend class PassRecorder;
 
   std::vector<Value> values_;

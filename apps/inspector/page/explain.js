@@ -40,7 +40,8 @@
     const value = pass.values[i];
     if (value.step < 0)
       return {formula: '', substituted: '', terms: [], total: pass.value(i)[cell], parts: [],
-        note: value.parameter ? 'A parameter: the optimizer changes it.'
+        note: value.kind === 'computed' ? 'Made by a step that was left out of this page, as asked.'
+          : value.parameter ? 'A parameter: the optimizer changes it.'
           : value.kind === 'constant' ? 'A constant of the pass: no gradient is wanted for it.' : 'An input of the pass.'};
     const step = pass.steps[value.step];
     if (!tessera.ops.has(step.op)) return untold(step, pass.value(i)[cell], tessera.catalog[step.op].forward);
@@ -77,6 +78,12 @@
     const terms = parts.flatMap((each) => each.terms).sort(byMagnitude);
     const only = parts.length === 1 ? parts[0] : null;
     const reason = withReason ? tessera.zeros.reason(pass, i, cell) : null;
+    const missing = value.readers_left_out || 0;
+    if (missing > 0)
+      return {formula: 'The sum of what each step that read it gives back.', substituted: '', terms,
+        total: sumOf(terms), parts, note: `${missing} of the steps that read this number ` +
+          `${missing === 1 ? 'was' : 'were'} left out of this page, as asked: the gradient, ` +
+          `${gradient ? short(gradient[cell]) : 'none'}, has their part too, this sum has not.`};
     if (parts.length === 0 && gradient)
       return {formula: 'dL/dL = 1', substituted: '', terms, total: gradient[cell], parts,
         note: 'The pass begins here: the gradient of the loss by itself.'};
@@ -101,6 +108,8 @@
 
   /** The central difference of the ops that read the cell, in double: {analytic, difference, error, ok}. */
   function proveOp(pass, i, cell) {
+    if (pass.values[i].readers_left_out)
+      throw new Error('steps that read this number were left out of this page, as asked');
     const x = pass.value(i)[cell], by = 1e-5 * Math.max(1e-2, Math.abs(x));
     const up = moved(pass, i, cell, by), down = moved(pass, i, cell, -by);
     let difference = 0, scale = 0;

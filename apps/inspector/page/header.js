@@ -22,6 +22,11 @@ function answer(pass) {
   return `${predicted} ${pass.predicted === pass.target ? '\u2713 as asked' : '\u2717 another'}`;
 }
 
+// A class where classes are told apart; else what the loss is, in words.
+function asked(pass) {
+  return pass.asks && pass.predicted < 0 ? pass.asks : className(pass, pass.target);
+}
+
 function sourceOf(pass) {
   const {kind, title} = tessera.page;
   return kind !== 'lesson' && pass.source && pass.source !== title ? pass.source : null;
@@ -31,9 +36,11 @@ function facts(pass) {
   const loss = tessera.draw.exact(pass.loss, pass.dtype);
   return element('dl', {class: 'facts'}, [
     ...fact('from', sourceOf(pass), 'source'),
-    ...fact('asked for', className(pass, pass.target), 'asked'),
+    ...fact('asked for', asked(pass), 'asked', pass.asks || null),
     ...fact('predicted', answer(pass), 'predicted'),
-    ...fact('loss', Number.isFinite(pass.loss) ? tessera.draw.short(pass.loss, 6) : loss, 'loss', loss),
+    ...fact(
+        'loss', Number.isFinite(pass.loss) ? tessera.draw.short(pass.loss, 6) : loss, 'loss',
+        pass.asks ? `${loss}: ${pass.asks}` : loss),
     ...fact(
         'numbers', `${pass.dtype}, exact`, null,
         `All values and gradients are the engine's own ${pass.dtype} numbers.`),

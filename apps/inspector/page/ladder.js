@@ -163,5 +163,6 @@
     `${draw.ladderFactor} times smaller or larger than the median of the two layers of its kind on either side, ` +
     'and where its update : weight is below ' +
     `${draw.short(draw.ladderRange[0])} or above ${draw.short(draw.ladderRange[1])}. RMS is sqrt(mean of squares).` +
-    (pass.updates ? '' : ' The next update is not in this page: it has no optimizer.');
+    (!pass.updates ? ' The next update is not in this page: it has no optimizer.'
+      : pass.optimizer ? ` The next step is that of ${pass.optimizer}.` : '');
 })(globalThis.tessera = globalThis.tessera || {});

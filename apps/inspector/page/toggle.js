@@ -31,42 +31,63 @@
     return words.join(' ');
   };
 
-  // Terms of a page that belong to this pass; `pass` of a term is the place of the pass without it.
-  const termsOf = (page) => (page.terms || []).filter((term) => page.passes[term.pass]);
+  const passWithout = (page, term) => term.pass === null ? undefined : page.passes[term.pass];
+
+  // A served page has the engine make a pass without any term; another has those that it was written with.
+  const termsOf = (page) => (page.terms || []).filter((term) => page.served || passWithout(page, term));
+
+  /** What else could be switched off, and how; null where there is nothing. */
+  function missingSentence(page) {
+    const missing = (page.terms || []).filter((term) => !page.served && !passWithout(page, term));
+    if (!missing.length) return null;
+    return draw.element('p', {class: 'draw-note', text: 'This model has terms that this page cannot switch off: ' +
+      `${missing.map((term) => `${term.title} (${term.name})`).join(', ')}. Write the page with --without ` +
+      `${missing.map((term) => term.name).join(',')}, or show it with --serve.`});
+  }
+
+  let off = null;  // the name of the term that is switched off
+
+  // The page is drawn anew when the engine has answered.
+  function switchTerm(page, term, build) {
+    const on = off === term.name;
+    off = on ? null : term.name;
+    if (page.served) tessera.serve.term(term.name, on).catch(() => { off = null; });
+    else build();
+  }
+
+  function switches(page, terms, build) {
+    return draw.element('div', {class: 'draw-switches', role: 'group', 'aria-label': 'terms'},
+      terms.map((term) => draw.element('button', {type: 'button', role: 'switch', class: 'draw-switch',
+        'aria-checked': String(off !== term.name), data: {term: term.name},
+        on: {click: () => switchTerm(page, term, build)}},
+      [draw.element('span', {class: 'draw-switch-state', text: off === term.name ? 'off' : 'on'}),
+        draw.element('span', {text: term.title || term.name})])));
+  }
 
   /**
    * Switches for the terms of the page: one off at a time, both results beside each other. go as in passesBeside().
-   * null for a page without passes that lack a term.
+   * null for a page whose model has no terms.
    */
   draw.togglePanel = function (page, {go = null, name, module = '', place = {}, room} = {}) {
-    const terms = termsOf(page), main = page.passes[0];
-    if (!terms.length) return null;
+    const terms = termsOf(page), main = page.passes[0], missing = missingSentence(page);
+    if (!terms.length && !missing) return null;
     const element = draw.element('section', {class: 'draw-toggle'});
-    let off = -1;
-    const switches = () => draw.element('div', {class: 'draw-switches', role: 'group', 'aria-label': 'terms'},
-      terms.map((term, i) => {
-        const button = draw.element('button', {type: 'button', role: 'switch', class: 'draw-switch',
-          'aria-checked': String(i !== off), data: {term: term.name}, on: {click: () => {
-            off = i === off ? -1 : i;
-            build();
-            element.querySelector(`[data-place="${i}"]`).focus();
-          }}}, [draw.element('span', {class: 'draw-switch-state', text: i === off ? 'off' : 'on'}),
-          draw.element('span', {text: term.title || term.name})]);
-        button.dataset.place = i;
-        return button;
-      }));
     function build() {
-      const parts = [switches()];
-      if (off < 0) {
+      const term = terms.find((each) => each.name === off), without = term && passWithout(page, term);
+      const parts = terms.length ? [switches(page, terms, () => {
+        const {term: clicked} = document.activeElement.dataset;
+        build();
+        element.querySelector(`[data-term="${clicked}"]`).focus();
+      })] : [];
+      if (without) {
+        parts.push(draw.element('p', {class: 'draw-sentence', 'aria-live': 'polite',
+          text: draw.termSentence(main, without, term.title || term.name)}),
+        draw.passesBeside([main, without], ['with it', 'without it'], {name, module, go, place, room}));
+      } else if (terms.length) {
         parts.push(draw.element('p', {class: 'draw-sentence', text: 'All terms are on, as the model was made. ' +
           'Switch one off: the same picture and the same weights run without it, forward and backward.'}));
-      } else {
-        const without = page.passes[terms[off].pass], title = terms[off].title || terms[off].name;
-        parts.push(draw.element('p', {class: 'draw-sentence', 'aria-live': 'polite',
-          text: draw.termSentence(main, without, title)}),
-        draw.passesBeside([main, without], ['with it', 'without it'], {name, module, go, place, room}));
       }
-      element.replaceChildren(...parts);
+      element.replaceChildren(...parts, ...(missing ? [missing] : []));
     }
     build();
     return element;

@@ -13,7 +13,7 @@
     const seen = new Set([i]), waiting = [i], last = pass.steps.length > 0 ? pass.steps[pass.steps.length - 1].output : -1;
     while (waiting.length > 0) {
       const next = waiting.pop();
-      if (next === last) return true;
+      if (next === last || pass.values[next].readers_left_out) return true;
       for (const {step} of pass.values[next].readers) {
         const out = pass.steps[step].output;
         if (!seen.has(out)) {
@@ -111,6 +111,8 @@
     if (gradient === undefined) return null;
     if (gradient === null) return ofTensor(pass, i);
     if (gradient[cell] !== 0) return null;
+    if (pass.values[i].readers_left_out)
+      return 'Steps that read it were left out of this page, as asked, so why it is 0 cannot be told here.';
     return becauseOf(pass, i, cell) || cancelling(pass, i, cell);
   }
 
