@@ -38,7 +38,8 @@ async function opAlone(browser, assert, found) {
 }
 
 async function wrong(browser, assert, found) {
-  await browser.run(`Object.assign(tessera.page.passes[0].proofs[${found.value}][0], {difference: 1, error: 1, ok: false});
+  await browser.run(`const proof = tessera.page.passes[0].proofs[${found.value}][0];
+    Object.assign(proof, {difference: 1, error: 1, ok: false});
     tessera.frame.refresh();`);
   await go(browser, {value: found.value, cell: found.largest});
   await browser.wait("return document.querySelector('.proof .verdict.wrong') !== null;", 'red');
