@@ -186,7 +186,7 @@ std::vector<int64_t> cells_to_prove(const Tensor& gradient, int64_t count, uint6
 }
 
 int64_t usual_proofs(const PassInputs& inputs, const PassRecord& record) {
-  constexpr double most_macs = 3e11;
+  constexpr double most_macs = 6e11;
   const auto& values = record.values();
   const auto gradients = std::count_if(
       values.begin(), values.end(), [](const PassRecord::Value& value) { return value.gradient.defined(); });

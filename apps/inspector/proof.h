@@ -61,7 +61,7 @@ class Prover {
 std::vector<int64_t> cells_to_prove(const Tensor& gradient, int64_t count, uint64_t seed);
 
 // How many cells of each gradient are proved unless somebody says: 4, or fewer where that would take more
-// than 3e11 multiply-accumulates, a quarter of a minute on two cores; 0 for large models.
+// than 6e11 multiply-accumulates, some forty seconds on two cores; 0 for large models.
 int64_t usual_proofs(const PassInputs& inputs, const PassRecord& record);
 
 // Proofs of `count` cells of every value with a gradient, in the order of cells_to_prove(), on all threads:

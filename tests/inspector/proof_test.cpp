@@ -14,6 +14,7 @@
 #include "engine/ops/elementwise.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/reduce.h"
+#include "models/presets.h"
 #include "tests/commands/running.h"
 #include "tests/error_of.h"
 
@@ -200,6 +201,26 @@ TEST_CASE("proofs: of a whole pass, the same on any number of threads; all of th
   Json wrong = proofs;
   wrong.begin()->at(0)["ok"] = false;
   CHECK(summary_of_proofs(pass.record, wrong).find(" 1 WRONG") != std::string::npos);
+}
+
+TEST_CASE("proofs: four cells of a small model unless somebody says, none of a large one") {
+  const auto record = [] {  // of 300 gradients
+    Tape tape;
+    tape.keep_all();
+    const Tensor x = Tensor::from({1}, {1}).require_grad();
+    Tensor y = x;
+    for (int i = 0; i < 299; ++i) y = 1.0 * y;
+    tape.backward(y);
+    return PassRecord(tape, {{"x", x}});
+  }();
+  const auto usual = [&](const char* name, int64_t size) {
+    PassInputs inputs;
+    inputs.model.config = preset(name, size, 10);
+    inputs.inputs["input"] = Tensor::zeros({1, 3, size, size});
+    return usual_proofs(inputs, record);
+  };
+  CHECK(usual("sl-vit", 32) == 4);
+  CHECK(usual("dit-b-2", 32) == 0);
 }
 
 TEST_CASE("proofs: errors name the value") {
