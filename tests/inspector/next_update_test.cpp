@@ -8,6 +8,7 @@
 #include "apps/inspector/picture_inputs.h"
 #include "engine/optim/adamw.h"
 #include "models/presets.h"
+#include "tests/inspector/coloured.h"
 #include "tests/io/temporary_folder.h"
 
 using namespace tessera;
@@ -17,9 +18,7 @@ namespace {
 PassInputs small_inputs(DType dtype) {
   Json config = preset("vit", 16, 3);
   config["depth"] = 1;
-  Image image(16, 16);
-  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * 37 % 251);
-  return inputs_of_picture(build(config, {.dtype = dtype}), {.image = image}, {imagenet_normalisation},
+  return inputs_of_picture(build(config, {.dtype = dtype}), {.image = coloured(16)}, {imagenet_normalisation},
                            {.target = 1});
 }
 

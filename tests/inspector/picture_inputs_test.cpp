@@ -7,16 +7,11 @@
 
 #include "models/presets.h"
 #include "tests/error_of.h"
+#include "tests/inspector/coloured.h"
 
 using namespace tessera;
 
 namespace {
-
-Image coloured(int64_t size) {
-  Image image(static_cast<int>(size), static_cast<int>(size));
-  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * 37 % 251);
-  return image;
-}
 
 // The preset with fewer blocks, which have all that its blocks have.
 Json shallow(Json config) {
