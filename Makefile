@@ -12,7 +12,7 @@ DEMO_SECONDS  = 180#  likewise, to train
 SHELL   := /bin/bash
 
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
-           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libjpeg-dev \
+           doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libxxhash-dev libjpeg-dev \
            libarchive-dev libcurl4-openssl-dev libcpp-httplib-dev libbenchmark-dev
 LINTERS  = clang-format clang-tidy eslint
 # ccache keeps what is compiled with a precompiled header only if it need not look into it.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/io/checksum.h"
 #include "engine/io/file.h"
 #include "engine/io/parse.h"
 
@@ -22,6 +23,7 @@ using Header = nlohmann::json;  // sorted by key, so that a header of a million 
 
 constexpr uint64_t largest_header = 100'000'000;  // bytes, the limit of the format's own library
 constexpr const char* metadata_key = "__metadata__";
+constexpr const char* checksum_key = "xxh3";  // in the metadata of files that are written here
 
 struct StoredType {
   std::string_view name;  // in the file
@@ -140,7 +142,37 @@ void expect_packed(const std::string& where, const std::vector<Entry>& entries, 
   check(at == data_bytes, where, ": ", data_bytes - at, " bytes after the last tensor belong to none");
 }
 
-Header read_header(const InputFile& file, uint64_t& header_bytes) {
+// The sum of a file while it is read, if it carries one: over all of it, with zeros for the sum's own digits.
+class FileSum {
+ public:
+  void begin(uint64_t header_bytes, std::string text) {
+    const std::string before = key_text();
+    const size_t at = text.find(before);
+    if (at == text.npos || at + before.size() + Checksum::digits > text.size()) return;
+    const size_t first = at + before.size();
+    wanted_ = text.substr(first, Checksum::digits);
+    text.replace(first, Checksum::digits, Checksum::digits, '0');
+    sum_.add(&header_bytes, sizeof header_bytes);
+    sum_.add(text.data(), text.size());
+  }
+  void add(const void* bytes, size_t count) {
+    if (carried()) sum_.add(bytes, count);
+  }
+  bool carried() const { return !wanted_.empty(); }
+  void expect_equal(const std::string& where) const {
+    if (carried() && sum_.text() != wanted_)
+      fail(where, ": is damaged: its bytes have the checksum ", sum_.text(), ", the file says ",
+           json_parse::shortened(wanted_, 40), "; take a copy of it from elsewhere");
+  }
+  // The text of the key in a header, up to the digits. Within a string its quotes would be escaped.
+  static std::string key_text() { return std::string("\"") + checksum_key + "\":\""; }
+
+ private:
+  Checksum sum_;
+  std::string wanted_;
+};
+
+Header read_header(const InputFile& file, uint64_t& header_bytes, FileSum& sum) {
   const std::string where = file.path().string();
   check(file.size() >= 8, where, ": has ", file.size(), " bytes; a safetensors file has at least 8");
   file.read(0, &header_bytes, 8);
@@ -150,6 +182,7 @@ Header read_header(const InputFile& file, uint64_t& header_bytes) {
         largest_header, " are read");
   std::string text(header_bytes, '\0');
   file.read(8, text.data(), text.size());
+  sum.begin(header_bytes, text);
   const Header header = json_parse::parse<Header>(text, where + ": header");
   check(header.is_object(), where, ": header is ", shown(header), ", wanted an object");
   return header;
@@ -166,15 +199,17 @@ template <class From, class To, class F> void convert(const void* from, To* to, 
   }
 }
 
-Tensor read_tensor(const InputFile& file, const Entry& entry, uint64_t data) {
+Tensor read_tensor(const InputFile& file, const Entry& entry, uint64_t data, FileSum& sum) {
   Tensor tensor = Tensor::empty(entry.shape, entry.type->dtype);
   const uint64_t at = data + entry.begin;
   if (entry.type->bytes == size_of(tensor.dtype())) {
     file.read(at, tensor.raw(), tensor.bytes());
+    sum.add(tensor.raw(), tensor.bytes());
     return tensor;
   }
   std::string stored(entry.end - entry.begin, '\0');
   file.read(at, stored.data(), stored.size());
+  sum.add(stored.data(), stored.size());
   if (tensor.dtype() == DType::f32)
     convert<uint16_t>(stored.data(), tensor.data<float>(), tensor.elements(), half_to_float);
   else
@@ -198,7 +233,8 @@ void expect_writable(const std::string& where, const NamedTensors& tensors) {
 std::string header_of(const std::string& where, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
   Header header = Header::object();
-  if (!metadata.empty()) header[metadata_key] = metadata;
+  header[metadata_key] = metadata;
+  header[metadata_key][checksum_key] = std::string(Checksum::digits, '0');
   uint64_t at = 0;
   for (const auto& [name, tensor] : tensors) {
     header[name] = {{"dtype", stored_name(tensor.dtype())},
@@ -237,8 +273,9 @@ const Tensor& TensorFile::at(std::string_view name) const {
 TensorFile read_safetensors(const std::filesystem::path& path) {
   const InputFile file(path);
   TensorFile read{path.string(), {}, {}};
+  FileSum sum;
   uint64_t header_bytes = 0;
-  const Header header = read_header(file, header_bytes);
+  const Header header = read_header(file, header_bytes, sum);
   const uint64_t data = 8 + header_bytes, data_bytes = file.size() - data;
   std::vector<Entry> entries;
   for (const auto& [name, entry] : header.items()) {
@@ -251,7 +288,11 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
   expect_packed(read.where, entries, data_bytes);
-  for (const Entry& entry : entries) read.tensors.emplace_back(entry.name, read_tensor(file, entry, data));
+  for (const Entry& entry : entries)
+    read.tensors.emplace_back(entry.name, read_tensor(file, entry, data, sum));
+  sum.expect_equal(read.where);
+  read.checked = sum.carried();
+  if (read.checked) read.metadata.erase(checksum_key);
   return read;
 }
 
@@ -263,7 +304,11 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return size_of(a.second.dtype()) > size_of(b.second.dtype());
   });
-  const std::string header = header_of(path.string(), sorted, metadata);
+  std::string header = header_of(path.string(), sorted, metadata);
+  Checksum sum;
+  sum.add(header.data(), header.size());
+  for (const auto& [name, tensor] : sorted) sum.add(tensor.raw(), tensor.bytes());
+  header.replace(header.find(FileSum::key_text()) + FileSum::key_text().size(), Checksum::digits, sum.text());
   std::vector<std::string_view> pieces{header};
   for (const auto& [name, tensor] : sorted)
     pieces.emplace_back(static_cast<const char*>(tensor.raw()), tensor.bytes());

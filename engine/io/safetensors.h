@@ -17,6 +17,7 @@ struct TensorFile {
   std::string where;     ///< the path, for errors
   NamedTensors tensors;  ///< in the order of their data
   std::map<std::string, std::string> metadata;
+  bool checked = false;  ///< whether the file carried its checksum
 
   const Tensor* find(std::string_view name) const;  ///< null where there is none
   const Tensor& at(
@@ -26,12 +27,13 @@ struct TensorFile {
 /// Reads a whole file. F32, F64, BF16, I64 and U8 keep their type; F16 becomes f32, I32 becomes i64, BOOL
 /// becomes u8. The memory taken is bounded by the file's size, whatever its bytes. Fails, naming file and
 /// tensor, if it is no safetensors file, is cut, or contradicts itself: offsets that overlap, leave gaps or
-/// do not match shape and type, sizes that overflow, repeated names, other types.
+/// do not match shape and type, sizes that overflow, repeated names, other types; and if it carries a
+/// checksum, as those do that are written here, and any of its bytes has changed.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 /// Writes the tensors in their types by write_file_atomically(), sorted by the width of the type, the widest
-/// first, so that all are aligned. Fails for an undefined tensor, a repeated name, and a name that is not
-/// UTF-8.
+/// first, so that all are aligned, and the checksum of the whole file as "xxh3" in the metadata. Fails for an
+/// undefined tensor, a repeated name, and a name that is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
