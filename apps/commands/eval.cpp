@@ -16,6 +16,7 @@
 #include "apps/training/evaluation.h"
 #include "apps/training/precision.h"
 #include "apps/training/validation.h"
+#include "engine/core/printable.h"
 #include "engine/core/replay.h"
 #include "engine/io/file.h"
 
@@ -81,12 +82,12 @@ void print_matrix(const Evaluation& e) {
 void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
   fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
   for (const auto& [images, label, predicted] : most_confused(e, 10))
-    fmt::print("{:>6}  {} mistaken for {}\n", images, names[static_cast<size_t>(label)],
-               names[static_cast<size_t>(predicted)]);
+    fmt::print("{:>6}  {} mistaken for {}\n", images, printable(names[static_cast<size_t>(label)]),
+               printable(names[static_cast<size_t>(predicted)]));
 }
 
 void print_report(const Json& result, const Evaluation& e, const std::vector<std::string>& names) {
-  fmt::print("{}  {} {}, {} images\n", result["checkpoint"].get<std::string>(),
+  fmt::print("{}  {} {}, {} images\n", printable(result["checkpoint"].get<std::string>()),
              result["dataset"].get<std::string>(), result["split"].get<std::string>(), e.images);
   if (e.task != Task::classify) fmt::print("{}\n", e.text());
   if (e.task == Task::diffuse) return;
@@ -171,6 +172,8 @@ ExitCode run(const Options& options) {
                                  {.device = options.device,
                                   .go_on = {},
                                   .judgements = options.images_csv.empty() ? nullptr : &judgements});
+  check(std::isfinite(e.loss()), "eval: ", checkpoint.path.string(), ": the loss on ", options.split, " is ",
+        e.loss(), ", as outputs of the model are not finite; no score of it means anything");
   const Json result = result_of(checkpoint, dataset, options, e);
   if (!options.csv.empty()) write_file_atomically(options.csv, class_csv(result["classes"]));
   if (!options.images_csv.empty())

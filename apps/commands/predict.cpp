@@ -17,10 +17,12 @@
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
 #include "apps/training/csv.h"
+#include "apps/training/number_watch.h"
 #include "apps/training/task.h"
 #include "data/augment/pipeline.h"
 #include "data/formats/resize.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -108,6 +110,8 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
   Image used = image;
   pipeline(used, Random(0), input.data<float>());
   const auto top = [&](const Tensor& logits) {
+    if (const auto bad = not_finite(logits))
+      fail("predict: ", path, ": the model's outputs are not finite: ", *bad);
     return best_classes(logits.values(), checkpoint.data.class_names, options.top);
   };
   if (!overlay_to) {
@@ -137,13 +141,14 @@ std::string prediction_csv(const Json& rows) {
 }
 
 void print_prediction(const Json& row) {
-  fmt::print("{}\n", row["image"].get<std::string>());
+  fmt::print("{}\n", printable(row["image"].get<std::string>()));
   for (const Json& each : row["top"])
     fmt::print("  {:>6.2f} %  {}\n", 100 * each["probability"].get<double>(),
-               each["name"].get<std::string>());
+               printable(each["name"].get<std::string>()));
   if (!row.contains("overlay")) return;
   const Json& o = row["overlay"];
-  fmt::print("  attention of {} in {}: picture", o["layer"].get<std::string>(), o["file"].get<std::string>());
+  fmt::print("  attention of {} in {}: picture", o["layer"].get<std::string>(),
+             printable(o["file"].get<std::string>()));
   for (const Json& map : o["maps"]) fmt::print(", {}", map.get<std::string>());
   fmt::print("\n");
 }

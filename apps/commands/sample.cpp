@@ -10,6 +10,7 @@
 #include "apps/options/options.h"
 #include "apps/reporting/sample_grid.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "models/diffusion.h"
 
 namespace tessera {
@@ -67,7 +68,7 @@ ExitCode run(const Options& options) {
   fmt::print("{} images in {}, {} a class, by {} in {} steps; from the top:\n",
              std::ssize(grid.classes) * options.count, options.out, options.count, options.sampler,
              how.steps);
-  for (const int64_t k : grid.classes) fmt::print("  {}\n", names[static_cast<size_t>(k)]);
+  for (const int64_t k : grid.classes) fmt::print("  {}\n", printable(names[static_cast<size_t>(k)]));
   return ExitCode::done;
 }
 

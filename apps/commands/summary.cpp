@@ -8,6 +8,7 @@
 #include "apps/options/model_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
+#include "apps/training/checkpoint.h"
 #include "apps/training/footprint.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
@@ -159,7 +160,11 @@ constexpr Column memory_columns[] = {
 
 ExitCode summarise(const Options& options) {
   const Json config = options.model.config();
-  if (!options.weights.empty()) load_weights(build(config), options.weights, options.loading);
+  if (!options.weights.empty()) {
+    const Model model = build(config);
+    load_weights(model, options.weights, options.loading);
+    expect_finite_weights(model.parameters.state(), options.weights);
+  }
   Json rows = layers_of(config, options.batch);
   const Json total = total_of(rows), memory = memory_of(config, options.batch);
   if (options.json) {

@@ -12,8 +12,10 @@
 #include "apps/reporting/table.h"
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
+#include "apps/training/run_identity.h"
 #include "apps/training/session.h"
 #include "engine/core/parallel.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -23,9 +25,8 @@ namespace {
 
 // Options that change the config, so they are for a new run only.
 const std::vector<std::string> run_options{
-    "--recipe",     "--set",        "--dataset", "--model", "--epochs",           "--batch",
-    "--lr",         "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head",
-    "--tensorboard"};
+    "--recipe",     "--dataset", "--model", "--epochs",           "--batch",      "--lr",
+    "--image-size", "--seed",    "--init",  "--resize-positions", "--fresh-head", "--tensorboard"};
 
 ExitCode list() {
   fmt::print("{}", list_of_recipes());
@@ -51,7 +52,7 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
   fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
              config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
              dataset.image_shape[1], dataset.image_shape[2]);
-  for (const std::string& note : dataset.notes) fmt::print("       {}\n", note);
+  for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
   if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
   fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads\n", folder.path().string(),
              trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads());
@@ -133,20 +134,32 @@ ExitCode resume(const TrainOptions& options) {
   check_find_lr(options);
   for (const std::string& option : run_options)
     check(!options.given(option), "train: ", option,
-          " would change the run that --resume goes on with; only --data, ",
-          "--device, --threads and --stop-after go with it");
+          " would change the run that --resume goes on with; only --data, --device, --threads, --stop-after "
+          "and ",
+          "--set of some keys go with it");
   const std::string path = options.resume.empty() ? options.out : options.resume;
   check(!path.empty(), "train: --resume which run? Give its folder");
   check(options.resume.empty() || !options.given("--out"), "train: --resume ", path,
         " goes on in its own folder; leave --out away");
   RunFolder folder = RunFolder::open(path);
-  TrainConfig config = read_train_config(read_json(folder.config()), folder.config().string());
+  Json document = read_json(folder.config());
+  std::vector<std::string> changed;
+  for (const std::string& assignment : options.assignments) {
+    change_key(document, assignment);
+    changed.push_back(assignment.substr(0, assignment.find('=')));
+  }
+  TrainConfig config = read_train_config(document, folder.config().string());
   if (options.given("--data")) config.data.dir = options.data;
   const Dataset dataset = open_data(config.data, task_of(config.model));
   config.model = resolve_model(config.model, dataset);
-  if (fs::exists(folder.state())) config.init = {};  // the state holds the weights; the file may be gone
+  if (fs::exists(folder.state()) || fs::exists(folder.previous_state()))
+    config.init = {};  // the state holds the weights; the file may be gone
   Trainer trainer(config, dataset, options.computing);
-  if (!trainer.restore(folder)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  if (!trainer.restore(folder, changed)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  if (!changed.empty()) {
+    write_json(folder.config(), document);
+    folder.event("changed", {{"keys", options.assignments}});
+  }
   if (trainer.finished()) {
     fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
     if (!fs::exists(folder.path() / "report.html"))

@@ -1,9 +1,13 @@
 #include "apps/options/command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +16,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -65,9 +70,23 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
          "--help";
 }
 
+// Writes to stderr as far as that goes: where it is full or closed nothing else can be said.
+void say_to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+// Lines after the first are indented, so that no name with a line end in it passes for a message.
 int complain(const std::string& message) {
-  fmt::print(stderr, "tessera: {}\n", message);
+  std::string text = printable(message);
+  for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.replace(at, 1, "\n  ");
+  say_to_stderr("tessera: " + text + "\n");
   return static_cast<int>(ExitCode::bad_usage);
+}
+
+// Opens /dev/null in the place of standard streams that are closed, so that no file of a run gets their
+// numbers, and with them what is printed.
+void open_closed_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      if (open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
 }
 
 void describe(CLI::App& app) {
@@ -89,7 +108,7 @@ int run_chosen(CLI::App& app, int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     if (argc <= 1) {
-      fmt::print(stderr, "{}", app.help());
+      say_to_stderr(app.help());
       return static_cast<int>(ExitCode::bad_usage);
     }
     return complain(explain(app, error));
@@ -158,9 +177,29 @@ Command& Command::add_subcommand(const std::string& name, const std::string& des
   return *subcommands_.emplace_back(new Command(app_->get_subcommand_ptr(added)));
 }
 
+// CLI11 clamps integers that overflow, and takes "inf" and "nan": such numbers are refused.
+template <class T> std::string number_complaint(const std::string& text) {
+  T value{};
+  const char* const first = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* const last = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(first, last, value);
+  if (read.ec == std::errc::result_out_of_range) return "is out of range";
+  if constexpr (std::is_floating_point_v<T>)
+    if (read.ec == std::errc() && !std::isfinite(value)) return "is not finite";
+  return {};
+}
+
 template <OptionValue T>
 Option* Command::add_option(const std::string& name, T& value, const std::string& description) {
-  return keep(*app_->add_option(name, value, description));
+  CLI::Option& option = *app_->add_option(name, value, description);
+  if constexpr (std::is_arithmetic_v<T>)
+    option.check(CLI::Validator(
+        [](const std::string& text) {
+          const std::string complaint = number_complaint<T>(text);
+          return complaint.empty() ? complaint : "the number " + text.substr(0, 40) + " " + complaint;
+        },
+        ""));
+  return keep(option);
 }
 template Option* Command::add_option(const std::string&, std::string&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
@@ -215,13 +254,14 @@ void on_run(Command& command, std::function<ExitCode()> run) {
 }
 
 int run_program(Command& program, int argc, char** argv) {
+  open_closed_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches the allowed size is an error like a full disk
   CLI::App& app = *program.app_;
   describe(app);
   const int code = run_chosen(app, argc, argv);
   // A full disk shows here at the latest; what was printed must not be lost without a word.
-  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code
-                                                              : complain("standard output cannot be written");
+  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return printed || code != 0 ? code : complain("standard output cannot be written");
 }
 
 }  // namespace tessera

@@ -58,6 +58,7 @@ Checkpoint WeightsSource::read(Device device) const {
   checkpoint.model = build(model_.config(), {.device = device});
   const Model& model = checkpoint.model;
   load_weights(model, file_, {.resize_positions = resize_positions_});
+  expect_finite_weights(model.parameters.state(), file_);
   DataFacts& data = checkpoint.data;
   data.image_size = model.image_size();
   data.class_names = class_names(model.num_classes());

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "engine/core/printable.h"
+
 namespace tessera {
 
 namespace {
@@ -26,7 +28,7 @@ std::string scaled(double value, int digits) {
 
 std::string cell(const Column& column, const Json& row) {
   const auto found = row.find(column.key);
-  return found == row.end() || found->is_null() ? "-" : column.format(*found);
+  return found == row.end() || found->is_null() ? "-" : printable(column.format(*found), false);
 }
 
 bool aligned_left(const Column& column) { return column.format == as_text || column.format == as_shape; }

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/training/number_watch.h"
+#include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 
 namespace tessera {
 
 namespace {
 
-constexpr const char* format = "tessera checkpoint 1";
+constexpr const char* format = "tessera checkpoint 2";
+constexpr const char* older_format = "tessera checkpoint 1";  // without a checksum
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -48,7 +51,22 @@ Json metadata_of(const TensorFile& file, const char* key) {
   return parse_json(found->second, file.where + ": metadata " + key);
 }
 
+// Fails for a format of another version, and for a file that has lost its checksum.
+void expect_whole(const TensorFile& file) {
+  const auto written = file.metadata.find("format");
+  if (written != file.metadata.end()) {
+    check(written->second == format || written->second == older_format, file.where, ": has the format '",
+          written->second, "', this program reads '", format, "'");
+    check(file.checked || written->second == older_format, file.where,
+          ": has no checksum, so it was not written by this program as it is");
+  }
+}
+
 }  // namespace
+
+void expect_finite_weights(const NamedTensors& weights, const std::filesystem::path& path) {
+  if (const auto bad = first_not_finite(weights)) fail(path.string(), ": ", *bad, "; weights must be finite");
+}
 
 std::filesystem::path checkpoint_file(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return path;
@@ -90,6 +108,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, Device device) {
   Checkpoint checkpoint;
   checkpoint.path = checkpoint_file(path);
   const TensorFile file = read_safetensors(checkpoint.path);
+  expect_whole(file);
+  expect_finite_weights(file.tensors, file.where);
   checkpoint.data = read_facts(metadata_of(file, "data"), file.where);
   checkpoint.training = metadata_of(file, "training");
   checkpoint.model = build(metadata_of(file, "model"), {.device = device});

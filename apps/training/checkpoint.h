@@ -36,12 +36,15 @@ struct Checkpoint {
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,
                       const Json& model_config, const DataFacts& data, const Json& training);
 
+/// Fails for weights that are not finite, whose outputs would look like results; the error names the first.
+void expect_finite_weights(const NamedTensors& weights, const std::filesystem::path& path);
+
 /// The checkpoint at `path`: a file itself, or of a run folder best.safetensors, and if there is none
 /// last.safetensors. Fails for a folder that has neither.
 std::filesystem::path checkpoint_file(const std::filesystem::path& path);
 
-/// Reads checkpoint_file(path). Fails for a file without the metadata, and where
-/// config and weights do not match.
+/// Reads checkpoint_file(path). Fails for a file without the metadata, one that has lost its checksum,
+/// weights that are not finite, and where config and weights do not match.
 Checkpoint read_checkpoint(const std::filesystem::path& path, Device device);
 
 }  // namespace tessera

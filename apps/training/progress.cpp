@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/core/printable.h"
+
 namespace tessera {
 
 namespace {
@@ -76,12 +78,12 @@ void Progress::show(const Status& status, bool last) {
 }
 
 void Progress::show(const std::string& text) {
-  if (terminal_ && is_due(between_draws)) draw(text);
+  if (terminal_ && is_due(between_draws)) draw(printable(text));
 }
 
 void Progress::note(const std::string& line) {
   clear();
-  fmt::print("{}\n", line);
+  fmt::print("{}\n", printable(line));
   std::fflush(stdout);
 }
 

@@ -72,8 +72,8 @@ RunFolder::~RunFolder() {
 }
 
 RunFolder RunFolder::create(const fs::path& path, const Json& config) {
-  for (const char* name :
-       {"config.json", "metrics.csv", "last.safetensors", "best.safetensors", "state.safetensors"})
+  for (const char* name : {"config.json", "metrics.csv", "last.safetensors", "best.safetensors",
+                           "state.safetensors", "state.previous.safetensors"})
     check(!fs::exists(path / name), path.string(), ": holds a run already (", name, "); go on with --resume ",
           path.string(), ", or give another --out");
   std::error_code error;
@@ -118,10 +118,27 @@ void RunFolder::keep_rows(size_t count) {
 void RunFolder::add_row(const std::string& header, const std::string& row) {
   if (lines_.empty()) lines_.push_back(header);
   lines_.push_back(row);
+  write_file_atomically(metrics(), rows());
+}
+
+std::string RunFolder::rows() const {
   std::string text;
   for (const std::string& line : lines_) text += line + "\n";
-  write_file_atomically(metrics(), text);
+  return text;
 }
+
+void RunFolder::restore_rows(const std::string& rows) {
+  if (this->rows().starts_with(rows)) return;
+  fmt::print(stderr, "warning: {}: has been changed; the rows of the saved state take its place\n",
+             metrics().string());
+  lines_.clear();
+  std::istringstream text(rows);
+  for (std::string line; std::getline(text, line);) lines_.push_back(line);
+  write_file_atomically(metrics(), rows);
+}
+
+// A copy, not a second name, so that no bad block of a disk is in both.
+void RunFolder::keep_previous_state() const { write_file_atomically(previous_state(), read_text(state())); }
 
 void RunFolder::event(const std::string& name, const Json& details) {
   Json line{{"event", name}, {"time", utc_now()}};

@@ -16,6 +16,7 @@ namespace tessera {
 ///   last.safetensors   the weights after the last epoch, best.safetensors those with the best accuracy
 ///   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
 ///   state.safetensors  all that is needed to resume
+///   state.previous.safetensors  the same after the epoch before, should the first one be damaged
 ///   watch.csv          rows about the layers of every so many steps, where the config asks for some
 ///   report.html        a page about the run, written when it is finished
 ///
@@ -39,12 +40,20 @@ class RunFolder {
   std::filesystem::path best() const { return path_ / "best.safetensors"; }
   std::filesystem::path of_epoch(int64_t epoch) const;
   std::filesystem::path state() const { return path_ / "state.safetensors"; }
+  std::filesystem::path previous_state() const { return path_ / "state.previous.safetensors"; }
+
+  /// Copies the saved state to the previous one, before a new one replaces it.
+  void keep_previous_state() const;
 
   /// Removes the epoch-NNNN.safetensors of all epochs up to this one.
   void drop_epochs(int64_t last) const;
 
   /// Cuts metrics.csv to its header and first `count` rows; the later ones are of epochs that run again.
   void keep_rows(size_t count);
+  /// The text of metrics.csv.
+  std::string rows() const;
+  /// Makes metrics.csv hold these rows again where it has others, with a word.
+  void restore_rows(const std::string& rows);
   /// Adds a row to metrics.csv, after `header` if it is the first.
   void add_row(const std::string& header, const std::string& row);
   /// Adds a line to events.jsonl: {"event": name, "time": UTC, ...details}.

@@ -63,9 +63,10 @@ Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t 
 
 Model initial_model(const TrainConfig& config, Device device) {
   Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
-  if (!config.init.weights.empty())
-    load_weights(model, checkpoint_file(config.init.weights),
-                 {config.init.resize_positions, config.init.fresh_head});
+  if (config.init.weights.empty()) return model;
+  const std::filesystem::path from = checkpoint_file(config.init.weights);
+  load_weights(model, from, {config.init.resize_positions, config.init.fresh_head});
+  expect_finite_weights(model.parameters.state(), from);
   return model;
 }
 

@@ -39,8 +39,10 @@ class Trainer {
   Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing);
   ~Trainer();
 
-  /// Loads the folder's saved state. Returns false if there is none yet; the run then begins anew.
-  bool restore(RunFolder& folder);
+  /// Loads the folder's saved state or, where that is damaged, the one before it, with a word. Returns false
+  /// if there is none yet; the run then begins anew. Fails for a state that was saved under another config,
+  /// keys in `changed` apart, and for one that is damaged where there is no other.
+  bool restore(RunFolder& folder, const std::vector<std::string>& changed = {});
   /// Trains until all epochs are done, a signal comes, or `stop` says so, and saves the state then.
   Ending run(RunFolder& folder, const StopAfter& stop);
 
@@ -128,6 +130,7 @@ class Trainer {
   Progress progress_;
   std::optional<TensorBoard> board_;
   std::optional<WatchFile> watch_;
+  bool ends_epoch_ = false;  ///< whether state.safetensors is good, and that after a whole epoch
 };
 
 }  // namespace tessera

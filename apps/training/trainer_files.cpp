@@ -2,19 +2,23 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/training/number_watch.h"
+#include "apps/training/run_identity.h"
 #include "apps/training/trainer.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "engine/io/safetensors.h"
 
 namespace tessera {
 
 namespace {
 
-constexpr const char* state_format = "tessera state 1";
+constexpr const char* state_format = "tessera state 2";
+constexpr const char* older_format = "tessera state 1";  // without checksum and config
 constexpr const char* metrics_header =
     "epoch,step,lr,train_loss,train_accuracy,gradient_norm,skipped,validation_loss,validation_top1,"
     "validation_top5";
@@ -30,6 +34,57 @@ void expect_finite(const NamedTensors& tensors, const std::filesystem::path& pat
   if (const auto bad = first_not_finite(tensors))
     fail(path.string(), ": not written, what was there before is untouched: ", *bad,
          "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
+}
+
+const std::string& metadata_of(const TensorFile& file, const char* key) {
+  const auto found = file.metadata.find(key);
+  check(found != file.metadata.end(), file.where, ": is not the state of a run: its metadata has no '", key,
+        "'");
+  return found->second;
+}
+
+// A state of this version carries its checksum; one of the version before has none.
+TensorFile read_state(const std::filesystem::path& path) {
+  TensorFile file = read_safetensors(path);
+  const std::string& format = metadata_of(file, "format");
+  check(format == state_format || format == older_format, file.where, ": has the format '", format,
+        "', this program reads '", state_format, "'");
+  check(file.checked || format == older_format, file.where,
+        ": has no checksum, so it was not written by this program as it is");
+  if (const auto bad = first_not_finite(file.tensors)) fail(file.where, ": ", *bad);
+  return file;
+}
+
+// The saved state or, where that is damaged or gone, the one before it. Nothing where there is none yet.
+std::optional<TensorFile> read_saved_state(RunFolder& folder) {
+  const bool is_there = std::filesystem::exists(folder.state());
+  if (!is_there && !std::filesystem::exists(folder.previous_state())) return std::nullopt;
+  try {
+    return read_state(folder.state());
+  } catch (const Error& error) {
+    if (!std::filesystem::exists(folder.previous_state())) throw;
+    fmt::print(stderr, "warning: {}\n", printable(error.what()));
+  }
+  TensorFile file = read_state(folder.previous_state());
+  fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where));
+  folder.event("fell_back", {{"state", folder.previous_state().filename().string()}});
+  return file;
+}
+
+// Fails where config.json is not the config that the state was saved under, save for the keys `changed`.
+void expect_same_run(const TensorFile& file, const TrainConfig& config,
+                     const std::vector<std::string>& changed) {
+  const std::string where = file.where + ": config";
+  const Json saved = identity_of(read_train_config(parse_json(metadata_of(file, "config"), where), where));
+  std::string text;
+  for (const std::string& difference : differences(saved, identity_of(config))) {
+    const std::string key = difference.substr(0, difference.find(' '));
+    if (std::ranges::find(changed, key) == changed.end()) text += "\n" + difference;
+  }
+  check(
+      text.empty(), file.where, ": was saved by another run, or config.json has been edited:", text,
+      "\nPut config.json back as it was, give --set for what --resume may change (epochs, optimizer.lr), or "
+      "begin anew with --recipe config.json --out NEW");
 }
 
 }  // namespace
@@ -86,27 +141,40 @@ void Trainer::save_state(const RunFolder& folder) {
   append_with_prefix(tensors, "optimizer.", optimizer_->state());
   if (average_) append_with_prefix(tensors, "average.", average_->state());
   expect_finite(tensors, folder.state());
-  write_safetensors(folder.state(), tensors, {{"format", state_format}, {"position", to_json(at_).dump()}});
+  // A state within an epoch is not kept: what is kept does not depend on when a run was interrupted.
+  if (ends_epoch_) folder.keep_previous_state();
+  write_safetensors(folder.state(), tensors,
+                    {{"format", state_format},
+                     {"position", to_json(at_).dump()},
+                     {"config", identity_of(config_).dump()},
+                     {"metrics", folder.rows()}});
+  ends_epoch_ = at_.step == 0 && at_.epoch > 0;
   saved_ = Clock::now();
 }
 
-bool Trainer::restore(RunFolder& folder) {
-  if (!std::filesystem::exists(folder.state())) {
+bool Trainer::restore(RunFolder& folder, const std::vector<std::string>& changed) {
+  const std::optional<TensorFile> found = read_saved_state(folder);
+  if (!found) {
     folder.keep_rows(0);
     return false;
   }
-  const TensorFile file = read_safetensors(folder.state());
-  const auto position = file.metadata.find("position");
-  check(position != file.metadata.end(), file.where,
-        ": is not the state of a run: its metadata has no 'position'");
+  const TensorFile& file = *found;
   const std::string where = file.where + ": position";
-  at_ = read_position(parse_json(position->second, where), where);
+  at_ = read_position(parse_json(metadata_of(file, "position"), where), where);
   check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
         ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
+  check(at_.skipped <= at_.step, file.where, ": says that ", at_.skipped, " of ", at_.step,
+        " steps were left out");
+  if (file.checked) {  // the older format knows no more
+    expect_same_run(file, config_, changed);
+    folder.restore_rows(metadata_of(file, "metrics"));
+  }
   model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
   optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
   if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);
+  ends_epoch_ = at_.step == 0 && at_.epoch > 0 && file.where == folder.state().string();
   folder.keep_rows(static_cast<size_t>(at_.epoch));
+  if (!changed.empty()) save_state(folder);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "data/check.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -68,9 +69,10 @@ void print_findings(const Json& findings) {
   for (const Json& finding : findings) {
     const auto files = finding["same_files"].get<int64_t>();
     fmt::print("{} {}: {}{}\n", finding["wrong"] ? "WRONG" : "note ", finding["kind"].get<std::string>(),
-               finding["message"].get<std::string>(),
+               printable(finding["message"].get<std::string>()),
                files > 0 ? fmt::format(" ({} equal as files too)", files) : "");
-    for (const Json& example : finding["examples"]) fmt::print("        {}\n", example.get<std::string>());
+    for (const Json& example : finding["examples"])
+      fmt::print("        {}\n", printable(example.get<std::string>()));
     const auto shown = static_cast<int64_t>(finding["examples"].size());
     if (const auto count = finding["count"].get<int64_t>(); shown > 0 && count > shown)
       fmt::print("        and {} more\n", count - shown);
@@ -84,7 +86,7 @@ void print_for_people(const Json& report) {
     fmt::print("\n{}: {} training and {} validation images, {} pixels wide, {} high\n", name,
                as_integer(report["train"]), as_integer(report["validation"]), range_text(report["width"]),
                range_text(report["height"]));
-    for (const Json& note : report["notes"]) fmt::print("note  {}\n", note.get<std::string>());
+    for (const Json& note : report["notes"]) fmt::print("note  {}\n", printable(note.get<std::string>()));
   }
   print_findings(report["findings"]);
   fmt::print("{}: {}\n", name, report["passed"] ? "nothing wrong" : "something is wrong");

@@ -11,6 +11,7 @@
 #include "apps/reporting/table.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -67,7 +68,7 @@ void print_for_people(Json info) {
   const Json classes = info["classes"], notes = info["notes"];
   info["classes"] = classes.size();
   print_record(summary_columns, info);
-  for (const Json& note : notes) fmt::print("\nNote: {}\n", note.get<std::string>());
+  for (const Json& note : notes) fmt::print("\nNote: {}\n", printable(note.get<std::string>()));
   fmt::print("\n");
   print_table(class_columns, classes);
 }

@@ -14,6 +14,7 @@
 #include "data/registry.h"
 #include "data/subset.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -118,7 +119,7 @@ ExitCode run(const Options& options) {
     split->image(i, image);
     contact.put_stored(i, image);
     contact.caption(i, caption_of(data, *split, i));
-    fmt::print("  {}: {}\n", caption_of(data, *split, i), split->source(i));
+    fmt::print("  {}: {}\n", printable(caption_of(data, *split, i)), printable(split->source(i)));
   }
 
   LoaderOptions how;  // a batch an epoch: the pictures in their order
