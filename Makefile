@@ -25,7 +25,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build program test demo bench bench-peer format lint asan tsan coverage docs torture fuzz emulate \
+.PHONY: help deps configure build program test demo bench bench-peer format lint asan tsan coverage docs torture fuzz hardening sbom emulate \
         gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
@@ -100,6 +100,15 @@ torture: build ## kill a run a thousand times at random moments (KILLS), some mi
 mutants: build ## plant small faults one by one and count those that a test notices; about an hour
 	tests/mutation/mutate.py --build $(BUILD)
 
+hardening: deps ## build the program as a release, and let Debian's hardening-check look for its defences
+	@.ci/deps devscripts
+	@$(CONFIGURE) -B build-hardened -DTESSERA_HARDEN=ON -DTESSERA_TESTS=OFF -DTESSERA_BENCH=OFF
+	cmake --build build-hardened -j $(JOBS) --target tessera
+	hardening-check --color=never build-hardened/tessera
+
+sbom: program ## list what the program is made of and linked with (CycloneDX), in build/sbom.json
+	@.ci/sbom $(BUILD)/tessera > $(BUILD)/sbom.json && echo "$(BUILD)/sbom.json"
+
 fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	@.ci/deps clang
 	$(CONFIGURE) -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
@@ -131,4 +140,4 @@ install: build ## install program, libraries and package below PREFIX (/usr/loca
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-cuda build-gpu build-emulated*
+	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-hardened build-cuda build-gpu build-emulated*
