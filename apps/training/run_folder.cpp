@@ -55,7 +55,9 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   events_ = ::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   check(events_ >= 0, file.string(), ": cannot be opened: ", std::strerror(errno));
   if (flock(events_, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
     close(events_);
+    check(error == EWOULDBLOCK, file.string(), ": cannot be locked: ", std::strerror(error));
     fail(path_.string(), ": another process trains this run at the moment");
   }
   end_last_line(events_, file);

@@ -159,16 +159,16 @@ bool Trainer::restore(RunFolder& folder, const std::vector<std::string>& changed
     return false;
   }
   const TensorFile& file = *found;
+  if (file.checked) {  // the older format knows no more
+    expect_same_run(file, config_, changed);
+    folder.restore_rows(metadata_of(file, "metrics"));
+  }
   const std::string where = file.where + ": position";
   at_ = read_position(parse_json(metadata_of(file, "position"), where), where);
   check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
         ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
   check(at_.skipped <= at_.step, file.where, ": says that ", at_.skipped, " of ", at_.step,
         " steps were left out");
-  if (file.checked) {  // the older format knows no more
-    expect_same_run(file, config_, changed);
-    folder.restore_rows(metadata_of(file, "metrics"));
-  }
   model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
   optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
   if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);

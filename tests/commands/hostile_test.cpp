@@ -119,7 +119,7 @@ TEST_CASE("weights that are not finite give an error with the tensor's name, not
     const std::string bad = with_bias(run, value);
     const std::string picture = run / "picture.ppm";
     put(picture, "P6 2 2 255\n" + std::string(12, 'x'));
-    for (const std::string arguments :
+    for (const std::string& arguments :
          {"eval " + bad, "predict " + bad + " " + picture,
           "train --init " + bad + tiny + "--out " + (folder / "other").string()})
       check_refused(arguments, "'head.bias', [10]: 1 of its 10 numbers");

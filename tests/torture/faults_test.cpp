@@ -53,6 +53,27 @@ class Faults {
     return struck;
   }
 
+  // The same for a call that reads, which may be one that the program can do without.
+  bool strike_reading(const std::string& call, int at) const {
+    const fs::path run = folder_ / "run", mark = folder_ / "mark";
+    fs::remove_all(run);
+    fs::copy(folder_ / "before", run);
+    const Said said =
+        shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() + " FAULT_CALL=" + call +
+              " FAULT_AT=" + std::to_string(at) + " FAULT_MARK=" + mark.string() + " " + program_path() +
+              " train --resume " + run.string());
+    CAPTURE(at);
+    CAPTURE(said.err);
+    const bool struck = fs::remove(mark);
+    CHECK((said.code == 0 || (struck && said.code == 2)));
+    if (said.code == 0) check_same_run(folder_ / "after", run);
+    if (said.code == 2) check_refusal(said, run);
+    check_readable(run);
+    REQUIRE(tessera_program("train --resume " + run.string()).code == 0);
+    check_same_run(folder_ / "after", run);
+    return struck;
+  }
+
   const fs::path& folder() const { return folder_.path(); }
 
   // Runs a command; what it says.
@@ -127,12 +148,25 @@ TEST_CASE("whichever call to the disk fails, what was saved is whole and the run
   }
 }
 
+TEST_CASE("whichever call that reads a run fails, it ends with one error or goes on to the same end") {
+  const Faults faults;
+  for (const char* name : {"find", "read", "flock"}) {
+    const std::string call = name;
+    CAPTURE(call);
+    int at = 1;
+    while (faults.strike_reading(call, at)) ++at;
+    CHECK(at > 1);
+    MESSAGE(call, ": ", at - 1, " calls");
+  }
+}
+
 TEST_CASE("a new run whose folder cannot be written to can be begun again") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run", mark = folder / "mark";
   const std::string arguments = " train --out " + run.string() + in_quotes(tiny_run(false));
-  for (const std::string call : {"open", "write", "fsync", "rename"})
+  for (const std::string call : {"open", "write", "fsync", "rename", "mkdir"})
     for (const int at : {1, 2}) {
+      if (call == "mkdir" && at > 1) continue;
       CAPTURE(call);
       CAPTURE(at);
       const Said said = Faults::shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() +
@@ -140,7 +174,10 @@ TEST_CASE("a new run whose folder cannot be written to can be begun again") {
                                       " FAULT_MARK=" + mark.string() + " " + program_path() + arguments);
       CAPTURE(said.err);
       CHECK(said.code == 2);
-      Faults::check_refusal(said, run);
+      if (call == "mkdir")
+        CHECK(said.complains_of(run.string() + ": the run folder cannot be made: Permission denied"));
+      else
+        Faults::check_refusal(said, run);
       const bool begun = fs::exists(run / "config.json");
       CHECK(tessera_program(begun ? "train --resume " + run.string() : arguments).code == 0);
       fs::remove_all(run);

@@ -1,9 +1,8 @@
-// Preloaded into the program (LD_PRELOAD), lets calls that write files of one folder fail as the system
-// might:
+// Preloaded into the program (LD_PRELOAD), lets calls on files of one folder fail as the system might:
 //
 //   FAULT_FOLDER  the calls that count are those on files of this folder
 //   FAULT_CALL    open (a new file), write, short (half is written, then no more), chmod, fsync, close or
-//                 rename
+//                 rename; of those that read: find (open a file that is there), read, flock; mkdir
 //   FAULT_AT      the number of the call that fails, from 1
 //   FAULT_LASTS   1: those after it fail too, as on a disk that stays full
 //   FAULT_MARK    a file that is made when a call has failed
@@ -81,6 +80,7 @@ int failed(int error) {
 
 int open_at(const char* path, int flags, mode_t mode) {
   if ((flags & O_CREAT) && in_folder(path) && fails("open")) return failed(ENOSPC);
+  if (!(flags & O_CREAT) && in_folder(path) && fails("find")) return failed(EMFILE);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 
@@ -115,6 +115,31 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
     }
   }
   return syscall(SYS_write, descriptor, bytes, count);
+}
+
+ssize_t read(int descriptor, void* to, size_t count) {
+  if (in_folder(descriptor) && fails("read")) return failed(EIO);
+  return syscall(SYS_read, descriptor, to, count);
+}
+
+ssize_t pread(int descriptor, void* to, size_t count, off_t at) {
+  if (in_folder(descriptor) && fails("read")) return failed(EIO);
+  return syscall(SYS_pread64, descriptor, to, count, at);
+}
+
+ssize_t pread64(int descriptor, void* to, size_t count, off_t at) { return pread(descriptor, to, count, at); }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // the system has a structure of that name
+int flock(int descriptor, int operation) noexcept {
+  if (in_folder(descriptor) && fails("flock")) return failed(ENOLCK);
+  return static_cast<int>(syscall(SYS_flock, descriptor, operation));
+}
+#pragma GCC diagnostic pop
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (in_folder(path) && fails("mkdir")) return failed(EACCES);
+  return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
 int fchmod(int descriptor, mode_t mode) noexcept {
