@@ -42,7 +42,8 @@
       return {formula: '', substituted: '', terms: [], total: pass.value(i)[cell], parts: [],
         note: value.kind === 'computed' ? 'Made by a step that was left out of this page, as asked.'
           : value.parameter ? 'A parameter: the optimizer changes it.'
-          : value.kind === 'constant' ? 'A constant of the pass: no gradient is wanted for it.' : 'An input of the pass.'};
+          : value.kind === 'constant' ? 'A constant of the pass: no gradient is wanted for it.'
+            : 'An input of the pass.'};
     const step = pass.steps[value.step];
     if (!tessera.ops.has(step.op)) return untold(step, pass.value(i)[cell], tessera.catalog[step.op].forward);
     const op = tessera.ops.of(step), s = tessera.ops.contextOf(pass, step);
@@ -68,7 +69,8 @@
     })));
     const total = sumOf(terms), text = op.text && op.text(s, reader.input, cell);
     return {step: step.index, input: reader.input, terms, total, formula: tessera.catalog[step.op].backward,
-      substituted: `${text || summed(terms) || '0'} = ${short(total)}`, note: `${step.op} in ${step.module || 'the model'}`};
+      substituted: `${text || summed(terms) || '0'} = ${short(total)}`,
+      note: `${step.op} in ${step.module || 'the model'}`};
   }
 
   /** How the gradient came about, with one of `parts` for each step that read the value, and why it is 0 if it is. */
@@ -89,9 +91,11 @@
         note: 'The pass begins here: the gradient of the loss by itself.'};
     return {formula: only ? only.formula : 'The sum of what each step that read it gives back.',
       substituted: only ? only.substituted
-        : `${parts.map((each) => short(each.total)).join(' + ')} = ${short(sumOf(parts.map((p) => ({value: p.total}))))}`,
+        : `${parts.map((each) => short(each.total)).join(' + ')} = ` +
+          short(sumOf(parts.map((p) => ({value: p.total})))),
       terms, total: sumOf(terms), parts,
-      note: reason || (parts.length > 1 ? `${parts.length} steps read this number; their parts add up.` : only ? only.note : '')};
+      note: reason ||
+        (parts.length > 1 ? `${parts.length} steps read this number; their parts add up.` : only ? only.note : '')};
   }
 
   /** The outputs, and their gradients, of the steps that read the value, when the cell moves by `by`. */

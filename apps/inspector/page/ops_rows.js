@@ -96,7 +96,8 @@
         mean[group(i)] += dy[i] * weight[i % width] / count;
         along[group(i)] += dy[i] * weight[i % width] * h[i] / count;
       }
-      return h.map((value, i) => (dy[i] * weight[i % width] - mean[group(i)] - value * along[group(i)]) * rstd[group(i)]);
+      return h.map((value, i) =>
+        (dy[i] * weight[i % width] - mean[group(i)] - value * along[group(i)]) * rstd[group(i)]);
     },
     uses(s, k, cell) {
       const {h, width, count, group, rstd, moves} = statistics(s, rows), weight = s.x(1), used = [];

@@ -3,7 +3,6 @@
 
   // Computes values and gradients of a pass again, in double, from those before them: the file holds only what
   // tells how each is rounded (apps/inspector/rounding.h). recomputed.cpp lists the same ops.
-  //
   // A step here has its operands x[k] and shapes[k], the output's shape, attributes; y and dy are the
   // output and its gradient. forward() fills y; backward() adds the gradient of operand k to dx.
 

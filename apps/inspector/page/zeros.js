@@ -10,7 +10,8 @@
 
   /** Whether a path leads from a value to the end of the pass. */
   function reaches(pass, i) {
-    const seen = new Set([i]), waiting = [i], last = pass.steps.length > 0 ? pass.steps[pass.steps.length - 1].output : -1;
+    const seen = new Set([i]), waiting = [i];
+    const last = pass.steps.length > 0 ? pass.steps[pass.steps.length - 1].output : -1;
     while (waiting.length > 0) {
       const next = waiting.pop();
       if (next === last || pass.values[next].readers_left_out) return true;
@@ -50,7 +51,8 @@
     },
     mask_diagonal: (s, k, cell) => tessera.ops.of(s.step).masks(s, cell)
       ? 'The diagonal is masked: no token attends to itself, so its score has no effect.' : null,
-    relu: (s, k, cell) => s.x(0)[cell] <= 0 ? 'The ReLU is off here: its input is not positive, so its slope is 0.' : null,
+    relu: (s, k, cell) =>
+      s.x(0)[cell] <= 0 ? 'The ReLU is off here: its input is not positive, so its slope is 0.' : null,
     max: () => 'Another entry is the largest: only that one gets the gradient.',
     dropout: (s, k, cell) => tessera.ops.of(s.step).uses(s, k, cell)[0].slope === 0
       ? 'Dropout set this element to 0.' : null,
@@ -58,9 +60,11 @@
       ? 'The path was dropped for this image: only the residual goes on.' : null,
     softmax(s, k, cell) {
       const p = s.y[cell], width = s.shape[s.shape.length - 1], first = Math.floor(cell / width) * width;
-      if (p < 1e-30) return 'The softmax gives this entry nothing (a masked or very small score), so moving it has no effect.';
+      if (p < 1e-30)
+        return 'The softmax gives this entry nothing (a masked or very small score), so moving it has no effect.';
       return p > 1 - 1e-7 ? 'The softmax is saturated: this entry takes all, and its slope y (1 − y) is 0.'
-        : isZero(s.dy, first, first + width) ? null : 'All of the row’s gradients are equal: the softmax only passes on differences.';
+        : isZero(s.dy, first, first + width) ? null
+          : 'All of the row’s gradients are equal: the softmax only passes on differences.';
     },
     gather: () => 'This row of the table was not looked up.',
     take: () => 'This entry was not taken.',
@@ -68,7 +72,8 @@
       ? 'Its factor is 0.' : null,
     content_decay: () => 'A gate moves only the distances to other tokens; a token without a position has none.',
   };
-  const moving = new Set(['shifted_patches', 'shifted_copies', 'patches', 'unfold', 'concat', 'permute', 'broadcast_to']);
+  const moving =
+    new Set(['shifted_patches', 'shifted_copies', 'patches', 'unfold', 'concat', 'permute', 'broadcast_to']);
 
   function reasonOfReader(pass, {step: index, input}, cell) {
     const step = pass.steps[index], dy = pass.gradient(step.output), made = pass.values[step.output].name;
@@ -77,7 +82,8 @@
     const s = tessera.ops.contextOf(pass, step), uses = tessera.ops.of(step).uses(s, input, cell);
     const own = reasons[step.op] && reasons[step.op](s, input, cell);
     if (own) return own;
-    if (uses.length === 0 && moving.has(step.op)) return 'This number is not read on: it falls outside what is cut out.';
+    if (uses.length === 0 && moving.has(step.op))
+      return 'This number is not read on: it falls outside what is cut out.';
     if (uses.length > 0 && uses.every(({out}) => dy[out] === 0)) {
       const deeper = becauseOf(pass, step.output, uses[0].out);
       return deeper || `All gradients of ${made} that it moves are 0.`;
@@ -86,8 +92,8 @@
     if (uses.length === 0 && /conv/.test(step.op)) return 'This weight meets nothing but the padding around the map.';
     if (!uses.every(({out, slope}) => slope === 0 || dy[out] === 0)) return null;
     const still = uses.filter(({slope}) => slope === 0).length;
-    return `Of the ${uses.length} numbers of ${made} that it could move, ${still} have a factor of 0 here (a masked or ` +
-      `absent partner), and the gradients of the others are 0.`;
+    return `Of the ${uses.length} numbers of ${made} that it could move, ${still} have a factor of 0 here ` +
+      '(a masked or absent partner), and the gradients of the others are 0.';
   }
 
   function becauseOf(pass, i, cell) {

@@ -1,5 +1,5 @@
-// node run.mjs --tessera PROGRAM [--tape PROGRAM] [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder, or those
-// named, in a real browser. A scene exports `title` and `run(stage)`; it fails by throwing. Exit status 77:
+// node run.mjs --tessera PROGRAM [--tape PROGRAM] [--shots FOLDER] [NAME...]: every scene_*.mjs of this folder,
+// or those named, in a real browser. A scene exports `title` and `run(stage)`; it fails by throwing. Exit status 77:
 // skipped.
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';

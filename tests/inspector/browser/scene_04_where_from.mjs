@@ -68,7 +68,8 @@ export async function run(stage) {
   const slowest = await browser.run(`const times = [], pass = tessera.frame.pass();
     for (const name of ['blocks.5.attn.scores', 'blocks.5.mlp.fc1.out', 'blocks.0.out', 'patch_embed.proj.weight',
       'blocks.3.attn.qkv.weight', 'head.weight', 'pos_embed']) {
-      for (const change of [{zoom: 'op', value: pass.index(name), gradient: true}, {cell: 17}, {zoom: 'block'}, {zoom: 'model'}]) {
+      const value = pass.index(name);
+      for (const change of [{zoom: 'op', value, gradient: true}, {cell: 17}, {zoom: 'block'}, {zoom: 'model'}]) {
         const start = performance.now();
         tessera.frame.go(change);
         document.body.getBoundingClientRect();

@@ -52,7 +52,8 @@ async function shifted(stage, browser) {
 async function hoverMiddle(browser, selector) {
   const [x, y] = await browser.run(`const e = document.querySelector(arguments[0]);
     e.scrollIntoView({block: 'center'});
-    const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor);`, selector);
+    const r = e.getBoundingClientRect();
+    return [r.left + r.width / 2, r.top + r.height / 2].map(Math.floor);`, selector);
   await browser.pointer([{type: 'pointerMove', duration: 0, x: x - 1, y}, {type: 'pointerMove', duration: 0, x, y}]);
 }
 
