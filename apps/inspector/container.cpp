@@ -31,9 +31,12 @@ std::string deflated(std::span<const uint8_t> bytes, int strategy) {
   return packed;
 }
 
-// Random bytes have no repetitions, and what looks like one costs more than it saves.
+// Random bytes have no repetitions, and what looks like one costs more than it saves; the search for them is
+// what takes the time.
 std::string deflated(std::span<const uint8_t> bytes) {
-  const std::string usual = deflated(bytes, Z_DEFAULT_STRATEGY), plain = deflated(bytes, Z_HUFFMAN_ONLY);
+  std::string plain = deflated(bytes, Z_HUFFMAN_ONLY);
+  if (4 * plain.size() > 3 * bytes.size()) return plain;
+  std::string usual = deflated(bytes, Z_DEFAULT_STRATEGY);
   return plain.size() < usual.size() ? plain : usual;
 }
 

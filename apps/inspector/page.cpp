@@ -219,7 +219,11 @@ std::string page_data(const Page& page) {
 }
 
 void write_page(const Page& page, const std::filesystem::path& path) {
-  write_file_atomically(path, page_html(page));
+  const std::string html = page_html(page);
+  check(html.size() <= most_page_bytes, path.string(), ": a page of ", html.size() / 1'000'000,
+        " MB, more than a browser can hold (", most_page_bytes / 1'000'000,
+        "); write a part of the pass, --only blocks.0 say, or all numbers as files, --export DIR");
+  write_file_atomically(path, html);
 }
 
 }  // namespace tessera

@@ -51,7 +51,10 @@ std::string page_html(const Page& page);
 // open reads them by tessera.store.read().
 std::string page_data(const Page& page);
 
-// The same HTML as a file, by write_file_atomically().
+// Browsers hold texts of at most 2^29 characters.
+inline constexpr size_t most_page_bytes = 500'000'000;
+
+// The same HTML as a file, by write_file_atomically(). Fails for a page of more than most_page_bytes.
 void write_page(const Page& page, const std::filesystem::path& path);
 
 }  // namespace tessera

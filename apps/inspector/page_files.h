@@ -15,7 +15,7 @@ const std::vector<PageFile>& page_files();
 // The text of one of them. Fails for a name that is not there.
 const std::string& page_file(std::string_view name);
 
-// The scripts in the order of files.txt.
+// The scripts in the order of files.txt, without comments and indentation.
 std::vector<std::string> page_scripts();
 
 }  // namespace tessera

@@ -34,6 +34,7 @@ inline std::vector<std::string> tiny_run(bool save_each_step) {
           "--set",        "schedule.warmup_epochs=1",
           "--set",        "checkpoint.every_epochs=1",
           "--set",        "checkpoint.keep=2",
+          "--set",        "watch.every_steps=1",
           "--set",        std::string("checkpoint.every_steps=") + (save_each_step ? "1" : "0")};
 }
 
