@@ -1,14 +1,15 @@
 'use strict';
 
-// node check_ops.js PAGE: every step of the page's first pass, computed again by the page's own ops: outputs and
+// node check_ops.js PAGE...: every step of each page's first pass, computed again by the page's own ops: outputs and
 // gradients must be the engine's, the terms of drawn cells must add up to them, the difference quotients of the ops
-// must agree, and every gradient that is 0 must have a reason. Prints how many were checked, or what differs.
+// must agree, and every gradient that is 0 must have a reason. Prints for each page how many were checked, or what
+// differs.
 
 const {openPage} = require('./page_reader.js');
 
 const tolerance = 1e-9;
 const faults = [];
-const counts = {steps: 0, gradients: 0, cells: 0, proofs: 0, zeros: 0};
+let counts;
 
 const largest = (numbers) => numbers.reduce((most, x) => Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most, 0);
 
@@ -94,7 +95,8 @@ function checkZeros(tessera, pass, value) {
   }
 }
 
-async function main([file]) {
+async function checkPage(file) {
+  counts = {steps: 0, gradients: 0, cells: 0, proofs: 0, zeros: 0};
   const {tessera, page} = await openPage(file), pass = page.passes[0], draw = draws(7);
   checkSteps(tessera, pass);
   checkGradients(tessera, pass);
@@ -105,9 +107,13 @@ async function main([file]) {
     for (let n = 0; n < 2; ++n)
       checkCell(tessera, pass, value, Math.floor(draw() * pass.gradient(value.index).length));
   }
-  if (faults.length > 0) throw new Error(faults.slice(0, 20).join('\n') + `\n${faults.length} faults`);
+  if (faults.length > 0) throw new Error(`${file}: ` + faults.slice(0, 20).join('\n') + `\n${faults.length} faults`);
   console.log(`checked ${counts.steps} steps, ${counts.gradients} gradients, ${counts.cells} cells, ` +
     `${counts.proofs} proofs, ${counts.zeros} zeros`);
+}
+
+async function main(files) {
+  for (const file of files) await checkPage(file);
 }
 
 main(process.argv.slice(2)).catch((error) => {

@@ -1,7 +1,8 @@
 'use strict';
 
-// node compare_with_export.js PAGE FOLDER: every value and gradient of the page's first pass against those that
-// tessera inspect --export wrote, bit by bit. Prints "N tensors, M numbers are equal", or what differs.
+// node compare_with_export.js PAGE FOLDER [PAGE FOLDER]...: every value and gradient of a page's first pass against
+// those that tessera inspect --export wrote, bit by bit. Prints for each "N tensors, M numbers are equal", or what
+// differs.
 
 const fs = require('fs');
 const path = require('path');
@@ -24,7 +25,7 @@ function bytesOf(numbers, dtype) {
   return Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength);
 }
 
-async function main([pageFile, folder]) {
+async function comparePage(pageFile, folder) {
   const {page} = await openPage(pageFile), pass = page.passes[0];
   let tensors = 0, numbers = 0, different = 0;
   const compare = (file, has, numbersOf) => {
@@ -41,8 +42,12 @@ async function main([pageFile, folder]) {
   };
   compare('values.safetensors', () => true, pass.value);
   compare('gradients.safetensors', (value) => value.hasGradient, pass.gradient);
-  if (different > 0 || tensors === 0) throw new Error(`${different} of ${tensors} tensors differ`);
+  if (different > 0 || tensors === 0) throw new Error(`${pageFile}: ${different} of ${tensors} tensors differ`);
   console.log(`${tensors} tensors, ${numbers} numbers are equal`);
+}
+
+async function main(words) {
+  for (let i = 0; i < words.length; i += 2) await comparePage(words[i], words[i + 1]);
 }
 
 main(process.argv.slice(2)).catch((error) => {

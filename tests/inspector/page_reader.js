@@ -18,10 +18,13 @@ function textOfFile(path) {
   return text.replace(/\r\n?/g, '\n').replace(/\0/g, '\ufffd');
 }
 
+let loaded = '';
+
 /** {tessera, page}: the page's own object of scripts, and its data with every number decoded. */
 async function openPage(path) {
   const text = textOfFile(path);
-  vm.runInThisContext(between(text, '</script>\n<script>\n', '</script>'), {filename: path});
+  const script = between(text, '</script>\n<script>\n', '</script>');
+  if (script !== loaded) vm.runInThisContext(loaded = script, {filename: path});  // all pages have the same one
   const tessera = globalThis.tessera;
   const {page, decode} = tessera.store.read(JSON.parse(between(text, 'id="pass-index">', '</script>')));
   await decode(between(text, 'id="pass-data">', '</script>'), () => {});

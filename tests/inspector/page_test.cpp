@@ -1,30 +1,62 @@
 #include "apps/inspector/page.h"
+
+#include <algorithm>
+
 #include "apps/inspector/container.h"
+#include "apps/inspector/export.h"
 #include "engine/autograd/tape.h"
-#include "engine/io/safetensors.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 #include "tests/commands/program.h"
+#include "tests/inspector/model_fixtures.h"
 #include "tests/inspector/node.h"
 
 using namespace tessera;
 
 namespace {
 
-// The page of this inspection, read back by its own script, has the exported numbers to the last bit.
-void check_page(const std::string& what) {
-  CAPTURE(what);
-  const TemporaryFolder folder;
-  const std::string page = folder / "page.html", exported = folder / "pass";
-  const Said said =
-      tessera_program("inspect " + what + " --proofs 0 --out " + page + " --export " + exported);
-  REQUIRE_MESSAGE(said.code == 0, said.err);
-  const Said compared = run_script("compare_with_export.js", page + " " + exported);
-  CAPTURE(compared.err);
-  CAPTURE(compared.out);
-  CHECK(compared.code == 0);
-  CHECK(compared.out.find("numbers are equal") != std::string::npos);
-}
+// Pages and exports of passes, to be compared by one script.
+class Comparison {
+ public:
+  // The page and the export that the program writes.
+  void add_program(const std::string& name, const std::string& arguments) {
+    const Said said = tessera_program("inspect " + arguments + " --proofs 0 --out " + page(name) +
+                                      " --export " + exported(name));
+    REQUIRE_MESSAGE(said.code == 0, said.err);
+    take(name);
+  }
+
+  void add(const std::string& name, const PassInputs& inputs) {
+    const InspectedPass pass = inspect_pass(inputs);
+    write_page_of(inputs, pass, page(name));
+    export_pass(pass.record, exported(name), Json::object());
+    take(name);
+  }
+
+  // Every page, read back by its own script, has the exported numbers to the last bit.
+  void check() const {
+    const Said compared = run_script("compare_with_export.js", words_);
+    CAPTURE(compared.err);
+    CAPTURE(compared.out);
+    CHECK(compared.code == 0);
+    CHECK(std::ranges::count(compared.out, '\n') == pages_);
+    CHECK(compared.out.find("numbers are equal") != std::string::npos);
+  }
+
+  int64_t pages() const { return pages_; }
+
+ private:
+  std::string page(const std::string& name) const { return folder_ / (name + ".html"); }
+  std::string exported(const std::string& name) const { return folder_ / name; }
+  void take(const std::string& name) {
+    words_ += " " + page(name) + " " + exported(name);
+    ++pages_;
+  }
+
+  TemporaryFolder folder_;
+  std::string words_;
+  int64_t pages_ = 0;
+};
 
 }  // namespace
 
@@ -42,18 +74,12 @@ TEST_CASE("page: any bytes survive in HTML") {
 
 TEST_CASE("page: its numbers, read back, are the engine's bits") {
   if (!has_node()) return;
-  check_page("sl-vit --seed 5");
-  check_page(fixture("sl-vit") + " --dtype f64");
-  int64_t pages = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(TESSERA_FIXTURES)) {
-    if (entry.path().extension() != ".safetensors") continue;
-    const auto metadata = read_safetensors(entry.path()).metadata;
-    const auto config = metadata.find("config");
-    if (config == metadata.end() || nlohmann::json::parse(config->second).contains("part")) continue;
-    check_page(entry.path().string());
-    ++pages;
-  }
-  CHECK(pages > 25);
+  Comparison comparison;
+  comparison.add_program("preset", "sl-vit --seed 5");
+  comparison.add_program("double", fixture("sl-vit") + " --dtype f64");
+  for (const auto& [name, path] : model_fixtures()) comparison.add(name, inputs_of_fixture(path, DType::f32));
+  CHECK(comparison.pages() > 27);
+  comparison.check();
 }
 
 TEST_CASE("page: sl-vit at 32 pixels, every number exact, takes at most ten million bytes") {

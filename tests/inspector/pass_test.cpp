@@ -10,25 +10,13 @@
 #include "engine/autograd/tape.h"
 #include "engine/io/safetensors.h"
 #include "models/check/fixture.h"
+#include "tests/inspector/model_fixtures.h"
 
 using namespace tessera;
 
 namespace fs = std::filesystem;
 
 namespace {
-
-// The fixtures of whole models, by name.
-std::map<std::string, fs::path> model_fixtures() {
-  std::map<std::string, fs::path> found;
-  for (const auto& entry : fs::directory_iterator(TESSERA_FIXTURES)) {
-    if (entry.path().extension() != ".safetensors") continue;
-    const auto metadata = read_safetensors(entry.path()).metadata;
-    const auto config = metadata.find("config");
-    if (config != metadata.end() && parse_json(config->second, "config").contains("arch"))
-      found[entry.path().stem().string()] = entry.path();
-  }
-  return found;
-}
 
 struct ParameterGradients {
   double loss;
