@@ -4,16 +4,17 @@
     apps/benchmarks/pytorch_peer.py --tessera build/tessera --model sl-vit --image-size 32 --classes 10 --batch 128
     apps/benchmarks/pytorch_peer.py --device cuda --precision bf16 --quick --image-size 32 64 --batch 128 1024
     apps/benchmarks/pytorch_peer.py --tessera build/tessera --pipeline --seconds 60
+    apps/benchmarks/pytorch_peer.py --tessera build/tessera --table
     apps/benchmarks/pytorch_peer.py --verify tests/fixtures/sl-vit.safetensors
 
-The models are vit, s-vit, l-vit and sl-vit ("Vision Transformer for Small-Size Datasets"). A step is zero_grad,
-forward under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where
-the device has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs, with tuned kernels (max-autotune;
+The model is a preset of the engine, whose config its program prints (`tessera summary`). A step is zero_grad, forward
+under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where the device
+has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs, with tuned kernels (max-autotune;
 --no-autotune leaves that out, minutes less each), and as one CUDA graph of the whole step, AdamW included, in bf16
 with bf16 weights and f32 masters; attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
---quick leaves the eager step, the one with graphs and the whole step as a graph. --pipeline measures from the stored pictures on: the step's
-images are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py,
-there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
+--quick leaves the eager step, the one with graphs and the whole step as a graph. --table compares every family, f32 and
+bf16, in turns. --pipeline measures from the stored pictures on: the step's images are no longer the same random numbers,
+but the regime's augmentation makes them, here by pytorch_data.py, there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
 weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
 is run too. Needs torch alone, --pipeline torchvision too. Exit code 1 where a loss is off, or where none
 of these runs.
@@ -33,7 +34,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from pytorch_model import ViT, preset
+import pytorch_table
+from pytorch_models import FAMILIES, FIXTURES as FIXTURES_OF, build, config_of, loss_of
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
 TYPES = {"F32": torch.float32, "I64": torch.int64, "F64": torch.float64}
@@ -55,19 +57,34 @@ def read_safetensors(path):
 def verify(path, device, tolerance=1e-5):
     """Whether loss and logits on the file's weights are the file's."""
     stored, metadata = read_safetensors(path)
-    model = ViT(json.loads(metadata["config"])).eval()
-    model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")})
+    model = build(json.loads(metadata["config"])).eval()
+    model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")} |
+                          {name: t for name, t in model.state_dict().items() if name.endswith("num_batches_tracked")})
     model.to(device)
     torch.backends.cudnn.allow_tf32 = False  # the patch convolution in f32, as the tolerance asks
+    there = {name: stored[name].to(device) for name in ("input", "t", "y", "target", "noise") if name in stored}
     with torch.no_grad():
-        logits = model(stored["input"].to(device))
-        loss = F.cross_entropy(logits, stored["target"].to(device)).item()
+        if "t" in there:  # a diffusion's loss is the error of the noise
+            logits = model(there["input"], there["t"], there["y"])
+            loss = F.mse_loss(logits, there["noise"]).item()
+        else:
+            logits = model(there["input"])
+            loss = F.cross_entropy(logits, there["target"]).item()
     error = (logits.cpu() - stored["logits"]).abs().max().item() / stored["logits"].abs().max().item()
     expected = stored["loss"].item()
     good = error <= tolerance and abs(loss - expected) <= tolerance * abs(expected)
     print(f"{Path(path).name}: loss {loss:.7f}, the file's {expected:.7f}, logits within {error:.1e}: "
           f"{'equal' if good else 'NOT EQUAL'}", file=sys.stderr)
     return good
+
+
+def fixtures_of(args, presets):
+    """The files that the peers of these presets are held to."""
+    names = {}
+    for preset in presets:
+        arch = config_of(preset, 32, 10, args.tessera)["arch"]
+        names.update(dict.fromkeys(FIXTURES_OF.get(arch, (arch,))))
+    return [str(FIXTURES / f"{name}.safetensors") for name in names]
 
 
 def feed(args, case, device):
@@ -142,7 +159,7 @@ def whole_step(args, model, run, batches):
         for p in model.parameters():
             if p.grad is not None:
                 p.grad.zero_()
-        loss = F.cross_entropy(run(images).float(), labels, label_smoothing=0.1)
+        loss = loss_of(model, run, images, labels, 0.1)
         loss.backward()
         (masters or optimizer).step()
 
@@ -165,25 +182,32 @@ def whole_step(args, model, run, batches):
     return lambda: (place(), graph.replay())
 
 
-def time_steps(args, case, way):
-    """Milliseconds of a step; raises where this PyTorch cannot do it."""
+def make_step(args, case, way):
+    """A step as `way` takes it, warmed up; raises where this PyTorch cannot do it."""
     size, classes, _ = case
     device = torch.device(args.device)
     torch.manual_seed(0)
-    torch.compiler.reset()  # one size after another is no reason for code of any size
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
-    model = ViT(preset(args.model, size, classes), device if way.flex else None).to(device)
+    model = build(config_of(args.model, size, classes, args.tessera), device if way.flex else None).to(device)
+    if getattr(model, "maps", False):  # the layout that its convolutions are fastest in
+        model.to(memory_format=torch.channels_last)
     batches = feed(args, case, device)
     run = torch.compile(model, mode=way.mode, fullgraph=True) if way.mode else model
     step = whole_step(args, model, run, batches) if way.whole else loop_step(args, model, run, batches, device)
-
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     for _ in range(args.warmup):
         step()
+    return step
+
+
+def time_steps(args, case, way):
+    """Milliseconds of a step."""
+    torch.compiler.reset()  # one size after another is no reason for code of any size
+    step = make_step(args, case, way)
+    wait = torch.cuda.synchronize if args.device == "cuda" else lambda: None
     if args.pipeline:
         return 1000 * mean_until(step, wait, args.seconds)
-    rounds, length = (5, args.steps) if device.type == "cuda" else (args.steps, 1)
+    rounds, length = (5, args.steps) if args.device == "cuda" else (args.steps, 1)
     return 1000 * median_round(step, wait, rounds, length)
 
 
@@ -195,7 +219,7 @@ def loop_step(args, model, run, batches, device):
         images, labels = next(batches)
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16, enabled=args.precision == "bf16"):
-            loss = F.cross_entropy(run(images), labels, label_smoothing=0.1)
+            loss = loss_of(model, run, images, labels, 0.1)
         loss.backward()
         optimizer.step()
         return loss
@@ -253,11 +277,11 @@ def ways_of(args):
     return ways
 
 
-def measure(args):
+def measure(args, timed):
     """A row for each way and case, Tessera first: what comes late may find no time."""
     cases = [(size, args.classes or (10 if size <= 32 or args.pipeline else 200), batch)
              for size in args.image_size for batch in args.batch]
-    ways = [("Tessera", lambda case: time_tessera(args, case))] if args.tessera else []
+    ways = [("Tessera", lambda case: time_tessera(args, case))] if timed else []
     ways += [(f"PyTorch {torch.__version__}, {way.name}", lambda case, way=way: time_steps(args, case, way))
              for way in ways_of(args)]
     rows = []
@@ -290,7 +314,11 @@ def print_table(args, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=["vit", "s-vit", "l-vit", "sl-vit"], default="sl-vit")
+    parser.add_argument("--model", default="sl-vit", metavar="PRESET", help="of `tessera models`, SP-ViT apart")
+    parser.add_argument("--table", nargs="*", metavar="PRESET",
+                        help="a table of these presets (without one: of every family), each in turns with ours, in f32 "
+                             "and bf16")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of a row of the table")
     parser.add_argument("--image-size", type=int, nargs="+", default=[32])
     parser.add_argument("--classes", type=int, help="10, or 200 above 32 pixels; of the pipeline's pictures 10")
     parser.add_argument("--batch", type=int, nargs="+", default=[128])
@@ -306,7 +334,8 @@ def main():
                         help="from stored pictures on, by the regime's augmentation: PyTorch's in worker processes, or "
                         "by whole batches on its device")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement then")
-    parser.add_argument("--tessera", help="the program, to be timed beside it")
+    parser.add_argument("--tessera", help="the program, which says what a preset is and is timed beside it; the "
+                                          "default is build/tessera, untimed")
     parser.add_argument("--verify", nargs="+", metavar="FIXTURE", help="compare with these files and end")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -318,17 +347,22 @@ def main():
     if args.threads:
         torch.set_num_threads(args.threads)
 
-    files = args.verify or [str(FIXTURES / f"{args.model}.safetensors")]
+    timed = args.tessera is not None
+    args.tessera = args.tessera or str(FIXTURES.parents[1] / "build" / "tessera")
+    presets = (args.table or list(FAMILIES)) if args.table is not None else [args.model]
+    files = args.verify or fixtures_of(args, presets)
     good = all([verify(path, args.device) for path in files])
-    if args.tessera:
+    if timed:
         good = subprocess.run([args.tessera, "parity", *files, "--device", args.device],
                               stdout=sys.stderr).returncode == 0 and good
     if not good:
         return 1
     if args.verify:
         return 0
+    if args.table is not None:
+        return pytorch_table.run(args, presets, make_step)
 
-    rows = measure(args)
+    rows = measure(args, timed)
     if not any(row["implementation"] != "Tessera" for row in rows):
         return 1
     if args.json:

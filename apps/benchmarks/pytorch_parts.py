@@ -1,0 +1,174 @@
+"""What the architectures of pytorch_model.py and pytorch_maps.py share, as fast PyTorch is written.
+
+Parameters have the names of the engine's, so that a fixture's weights load. Configs are the engine's own (`tessera
+summary PRESET --json`, a fixture's metadata).
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+DIAGONAL = [(-1, -1), (-1, 1), (1, -1), (1, 1)]  # (dy, dx), in pixels of the shift
+
+
+def with_copies(x, shift):
+    """The image beside its four shifted copies: [B, C, H, W] -> [B, 5 C, H, W]"""
+    h, w = x.shape[2:]
+    padded = F.pad(x, (shift, shift, shift, shift))
+    return torch.cat([x] + [padded[:, :, shift + dy * shift:shift + dy * shift + h,
+                                   shift + dx * shift:shift + dx * shift + w] for dy, dx in DIAGONAL], 1)
+
+
+def to_map(x, grid):
+    """Tokens [B, h w, D] as a map [B, D, h, w] whose channels stay innermost in memory."""
+    return x.unflatten(1, grid).permute(0, 3, 1, 2)
+
+
+def to_tokens(x):
+    return x.permute(0, 2, 3, 1).flatten(1, 2)
+
+
+def drop_rates(config, blocks):
+    """The rate of each residual branch: the same, or rising from 0."""
+    rate = config.get("drop_path", 0.0)
+    if config.get("drop_path_rule", "linear") == "constant":
+        return [rate] * blocks
+    return [rate * i / max(blocks - 1, 1) for i in range(blocks)]
+
+
+class DropPath(nn.Module):
+    """Stochastic depth: drops a residual branch of some images in training."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, branch):
+        if not self.training or self.rate == 0:
+            return branch
+        keep = branch.new_empty(branch.shape[0], *[1] * (branch.dim() - 1))
+        return branch * keep.bernoulli_(1 - self.rate).div_(1 - self.rate)
+
+
+class Tokens(nn.Module):
+    """Patches of the image, or of it and its four shifted copies (SPT), through a linear map."""
+
+    def __init__(self, channels, dim, options):
+        super().__init__()
+        patch, shifted = options["patch_size"], options["kind"] == "shifted"
+        if options["kind"] not in ("patch", "shifted") or options.get("directions", "diagonal") != "diagonal":
+            raise ValueError(f"this peer knows no {options}")
+        self.patch, self.shift = patch, int(patch * options.get("ratio", 0.5)) if shifted else 0
+        planes = channels * (5 if shifted else 1)
+        if shifted:
+            self.norm = nn.LayerNorm(planes * patch * patch)
+        elif options.get("post_norm"):
+            self.norm = nn.LayerNorm(dim)
+        else:
+            self.norm = nn.Identity()
+        self.proj = nn.Conv2d(planes, dim, patch, patch)
+
+    def forward(self, x):
+        if not self.shift:
+            return self.norm(self.proj(x).flatten(2).transpose(1, 2))
+        cut = F.pixel_unshuffle(with_copies(x, self.shift), self.patch)
+        cut = cut.flatten(2).transpose(1, 2)  # [B, N, (c, p1, p2)]
+        return F.linear(self.norm(cut), self.proj.weight.flatten(1), self.proj.bias)
+
+
+def relative_index(side):
+    """The row of the bias table for each pair of tokens of a window: [side^2, side^2]"""
+    at = torch.arange(side)
+    y, x = at.repeat_interleave(side), at.repeat(side)
+    return (y[:, None] - y + side - 1) * (2 * side - 1) + x[:, None] - x + side - 1
+
+
+class Attention(nn.Module):
+    """Softmax attention of a grid's tokens after `prefix` others; LSA learns the scale and masks the diagonal, Swin
+    learns a bias. `flex`: the device for flex_attention's mask, or None for scaled_dot_product_attention."""
+
+    def __init__(self, dim, options, grid, prefix=0, flex=None):
+        super().__init__()
+        if options.get("prior") or options.get("decay"):
+            raise ValueError(f"this peer knows no {options}")
+        self.heads, self.width, tokens = options["heads"], options["head_dim"], prefix + grid[0] * grid[1]
+        learned, masked = options["scale"] == "learned", options["mask_diagonal"]
+        self.flex, self.block_mask = flex, None
+        if flex and masked:  # made here: a compiler that is to see the whole graph cannot trace its making
+            from torch.nn.attention.flex_attention import create_block_mask
+            self.block_mask = create_block_mask(lambda b, h, i, j: i != j, None, None, tokens, tokens, flex)
+        self.qkv = nn.Linear(dim, 3 * self.heads * self.width, bias=options["qkv_bias"])
+        self.proj = nn.Linear(self.heads * self.width, dim)
+        self.scale = nn.Parameter(torch.full((self.heads,), self.width ** -0.5)) if learned else None
+        mask = ~torch.eye(tokens, dtype=torch.bool) if masked else None
+        self.register_buffer("mask", mask, persistent=False)
+        self.relative_position_bias_table = None
+        if options.get("relative_bias"):
+            self.relative_position_bias_table = nn.Parameter(torch.randn((2 * grid[0] - 1) ** 2, self.heads) * 0.02)
+            self.register_buffer("index", relative_index(grid[0]), persistent=False)
+
+    def added(self, like, windows):
+        """What is added to the scores (or, of bools, what may be seen): [1 or B, H, N, N], or None."""
+        if self.relative_position_bias_table is None:
+            return self.mask
+        bias = self.relative_position_bias_table.to(like.dtype)[self.index].permute(2, 0, 1)[None]
+        if self.mask is not None:
+            bias = bias.masked_fill(~self.mask, float("-inf"))
+        if windows is None:
+            return bias
+        each = bias + windows[:, None].to(like.dtype)
+        return each.repeat(like.shape[0] // len(windows), 1, 1, 1)
+
+    def forward(self, x, windows=None):
+        """x [B, N, D]; windows [W, N, N], added to the scores of every W images."""
+        b, n, _ = x.shape
+        q, k, v = self.qkv(x).view(b, n, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
+        factor = self.width ** -0.5
+        if self.scale is not None:
+            q, factor = q * self.scale.to(q.dtype).view(-1, 1, 1), 1.0
+        if self.flex:
+            from torch.nn.attention.flex_attention import flex_attention
+            y = flex_attention(q, k, v, scale=factor, block_mask=self.block_mask)
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.added(q, windows), scale=factor)
+        return self.proj(y.transpose(1, 2).reshape(b, n, -1))
+
+
+class Mlp(nn.Module):
+    def __init__(self, dim, hidden, approximate="none"):
+        super().__init__()
+        self.fc1, self.fc2, self.approximate = nn.Linear(dim, hidden), nn.Linear(hidden, dim), approximate
+
+    def forward(self, x):
+        return self.fc2(F.gelu(self.fc1(x), approximate=self.approximate))
+
+
+class Block(nn.Module):
+    """A pre-norm block whose branches are divided by `skip`; with `keeps_norm` (T2T) the normed input stays beside
+    the attention."""
+
+    def __init__(self, dim, attention, mlp_ratio, rate, skip=1.0, keeps_norm=False):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.attn, self.mlp = attention, Mlp(dim, int(dim * mlp_ratio))
+        self.drop, self.skip, self.keeps_norm = DropPath(rate), skip, keeps_norm
+
+    def forward(self, x):
+        normed = self.norm1(x)
+        branch = self.attn(normed)
+        if self.keeps_norm:
+            branch = branch + normed
+        if self.skip == 1:
+            x = x + self.drop(branch)
+            return x + self.drop(self.mlp(self.norm2(x)))
+        x = x + self.drop(branch) / self.skip
+        return x + self.drop(self.mlp(self.norm2(x))) / self.skip
+
+
+def with_class_token(token, x):
+    return torch.cat([token.to(x.dtype).expand(len(x), -1, -1), x], 1)
+
+
+def of_stage(options, i):
+    """A stage's own values of the lists in a config."""
+    return {key: value[i] if isinstance(value, list) else value for key, value in options.items()}
