@@ -14,6 +14,7 @@
 #include "apps/training/recipe.h"
 #include "apps/training/run_identity.h"
 #include "apps/training/session.h"
+#include "engine/check/gemm_peak.h"
 #include "engine/core/parallel.h"
 #include "engine/core/printable.h"
 
@@ -45,7 +46,7 @@ std::string base_name(const TrainOptions& options, const TrainConfig& config) {
 }
 
 void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
-               const RunFolder& folder) {
+               const RunFolder& folder, const Computing& computing) {
   fmt::print("model  {}, {} parameters\n", model_name(config),
              as_metric(trainer.model().parameters.trainable_count()));
   if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
@@ -54,8 +55,11 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
              dataset.image_shape[1], dataset.image_shape[2]);
   for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
   if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
-  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads\n", folder.path().string(),
-             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads());
+  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads, {}\n", folder.path().string(),
+             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads(), name(computing.precision));
+  const bool asked = computing.device == Device::cpu && computing.precision == Precision::f32;
+  if (const std::string advice = bf16_advice(computing, asked ? bf16_speed() : 0); !advice.empty())
+    fmt::print("       {}\n", advice);
   std::fflush(stdout);
 }
 
@@ -65,8 +69,9 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
   const std::string run = folder.path().string();
   const Task task = task_of(config.model);
   if (at.best_epoch > 0)
-    fmt::print("\nDone: best {} {} (epoch {}), last {}. The run folder is {}\n", score_name(task),
-               score_text(task, at.best_score), at.best_epoch, score_text(task, at.last_score), run);
+    fmt::print("\nDone in {}: best {} {} (epoch {}), last {}. The run folder is {}\n",
+               name(options.computing.precision), score_name(task), score_text(task, at.best_score),
+               at.best_epoch, score_text(task, at.last_score), run);
   else
     fmt::print("\nDone, but no evaluation was finite, so there is no best. The run folder is {}\n", run);
   const Precision precision = options.computing.precision;
@@ -126,7 +131,7 @@ ExitCode start(const TrainOptions& options) {
     return ExitCode::done;
   }
   RunFolder folder = RunFolder::create(out, to_json(config));
-  introduce(trainer, shown, dataset, folder);
+  introduce(trainer, shown, dataset, folder, options.computing);
   return train(trainer, config, dataset, folder, options, "start");
 }
 
@@ -166,7 +171,7 @@ ExitCode resume(const TrainOptions& options) {
       say_report(write_report(folder.path(), dataset, options.computing.device));
     return ExitCode::done;
   }
-  introduce(trainer, config, dataset, folder);
+  introduce(trainer, config, dataset, folder, options.computing);
   fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);
   return train(trainer, config, dataset, folder, options, "resume");
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/reporting/html.h"
+#include "apps/training/precision.h"
 
 namespace tessera {
 
@@ -39,7 +40,7 @@ const std::string* find(const Keys& keys, const std::string& key) {
 }  // namespace
 
 std::string config_section(const RunRecord& run) {
-  Keys general;
+  Keys general{{"precision", std::string(name(precision_of(run)))}};
   std::string sections;
   for (const auto& [key, value] : run.config.items()) {
     Keys own;

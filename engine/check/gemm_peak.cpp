@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/parallel.h"
+#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/gemm.h"
 #include "engine/ops/linear_kernels.h"
 
@@ -13,12 +14,13 @@ namespace tessera {
 
 namespace {
 
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 // The highest rate of repeats of run(), `flops` operations each, in GFLOP/s.
 template <class Run> double best_rate(double flops, Run run) {
   constexpr double seconds = 0.5;
-  const auto now = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
   double best = 0;
   for (const double start = now(); now() - start < seconds;) {
     const double begin = now();
@@ -48,10 +50,40 @@ template <class T> GemmPeak peaks() {
     return {best_rate(flops, [&] { parallel_for(count, 1, squares); }), best_rate(flops, linear)};
 }
 
+// One product of linear on all threads, of a few milliseconds.
+template <class T> class SmallProduct {
+ public:
+  // Its seconds.
+  double run() {
+    const double begin = now();
+    LinearKernels<Cpu>::forward<T>({rows_, size, size}, x_.data(), weight_.data(), nullptr, Activation::none,
+                                   y_.data(), nullptr);
+    return now() - begin;
+  }
+
+ private:
+  static constexpr int64_t size = 512;
+  int64_t rows_ = 288 * threads();
+  std::vector<T> x_ = std::vector<T>(static_cast<size_t>(rows_ * size), T(0.5f)), y_ = x_,
+                 weight_ = std::vector<T>(static_cast<size_t>(size * size), T(0.5f));
+};
+
 }  // namespace
 
 GemmPeak measure_gemm_peaks(DType dtype) {
   return dtype == DType::f64 ? peaks<double>() : dtype == DType::bf16 ? peaks<bf16>() : peaks<float>();
+}
+
+double bf16_speed() {
+  if (!bf16_kernels()) return 0;
+  SmallProduct<float> wide;
+  SmallProduct<bf16> narrow;
+  double wide_best = 1e9, narrow_best = 1e9;
+  for (int turn = 0; turn < 8; ++turn) {
+    wide_best = std::min(wide_best, wide.run());
+    narrow_best = std::min(narrow_best, narrow.run());
+  }
+  return wide_best / narrow_best;
 }
 
 double measure_gemm_peak(DType dtype) {

@@ -24,7 +24,7 @@ TEST_CASE("a diffusion model trains by its loss alone") {
   const Said said = train_tiny(folder);
   CAPTURE(said.err);
   REQUIRE(said.code == 0);
-  CHECK(said.out.find("Done: best validation loss") != std::string::npos);
+  CHECK(said.out.find("Done in f32: best validation loss") != std::string::npos);
   CHECK(said.out.find("tessera sample") != std::string::npos);
   CHECK(said.out.find("acc") == std::string::npos);
   CHECK(said.out.find("top-1") == std::string::npos);

@@ -36,7 +36,7 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   const Said said = train_tiny(folder);
   CAPTURE(said.err);
   REQUIRE(said.code == 0);
-  CHECK(said.out.find("Done: best mean IoU") != std::string::npos);
+  CHECK(said.out.find("Done in f32: best mean IoU") != std::string::npos);
   CHECK(said.out.find("top-1") == std::string::npos);
 
   const std::string metrics = bytes_of(folder / "run" / "metrics.csv");

@@ -47,7 +47,8 @@ TEST_CASE("a run trains and leaves all of its files") {
   CAPTURE(said.err);
   REQUIRE(said.code == 0);
   CHECK(said.out.find("epoch 3/3") != std::string::npos);
-  CHECK(said.out.find("Done: best top-1") != std::string::npos);
+  CHECK(said.out.find(" threads, f32\n") != std::string::npos);
+  CHECK(said.out.find("Done in f32: best top-1") != std::string::npos);
   CHECK(said.out.find("tessera eval " + (folder / "run").string()) != std::string::npos);
   CHECK(said.out.find('\r') == std::string::npos);  // plain lines where it is piped
   CHECK(lines_of(folder / "run" / "metrics.csv") == 4);

@@ -111,7 +111,7 @@ TEST_CASE("a run goes on although the weights that it began with are gone") {
   const Said said = tessera_program("train --resume " + run);
   CAPTURE(said.err);
   CHECK(said.code == 0);
-  CHECK(said.out.find("Done: best top-1") != std::string::npos);
+  CHECK(said.out.find("Done in f32: best top-1") != std::string::npos);
 }
 
 TEST_CASE("what init may be") {

@@ -13,6 +13,7 @@
 #include "engine/check/op_case.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
+#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/processor.h"
 #include "engine/ops/elementwise.h"
@@ -163,4 +164,5 @@ TEST_CASE("the GEMM peak is measured and its kernels have a name") {
   CHECK(kernels.starts_with(core ? "OpenBLAS " + std::string(core) : "OpenBLAS "));
   CHECK((core != nullptr || processor() == Processor::any));
   CHECK(measure_gemm_peak(DType::f32) > 0.1);
+  CHECK((bf16_speed() > 0) == (bf16_kernels() != nullptr));
 }
