@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pytorch_parts import DropPath, drop_rates, of_stage, to_map, to_tokens
+from pytorch_parts import DropPath, attend, drop_rates, of_stage, to_map, to_tokens
 
 
 class ResNetBlock(nn.Module):
@@ -91,8 +91,8 @@ class EfficientNet(nn.Module):
         for s in config["stages"]:
             blocks = []
             for i in range(s["depth"]):
-                blocks.append(InvertedResidual(width, s["width"], s["kernel"], s["stride"] if i == 0 else 1, s["expand"],
-                                               config.get("drop_path", 0.0) * built / total))
+                stride, rate = s["stride"] if i == 0 else 1, config.get("drop_path", 0.0) * built / total
+                blocks.append(InvertedResidual(width, s["width"], s["kernel"], stride, s["expand"], rate))
                 built, width = built + 1, s["width"]
             stages.append(nn.Sequential(*blocks))
         self.blocks = nn.Sequential(*stages)
@@ -117,6 +117,8 @@ def manhattan(h, w):
 
 class DecayAttention(nn.Module):
     """RMT's: rotary positions, decay with distance, over all pairs or within rows and then columns."""
+
+    explicit = False
 
     def __init__(self, dim, options, side):
         super().__init__()
@@ -157,7 +159,7 @@ class DecayAttention(nn.Module):
 
     def attend(self, q, k, v, gates):
         added = self.added(gates)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=None if added is None else added.to(q.dtype))
+        return attend(q, k, v, None if added is None else added.to(q.dtype), q.shape[-1] ** -0.5, self.explicit)
 
     def lines(self, x, columns):
         """[B, H, N, ...] -> [B lines, H, tokens of a line, ...]"""
@@ -269,7 +271,8 @@ class Rmt(nn.Module):
                 options["decay"] = of_stage(options["decay"], i)
             scale = config.get("layer_scale", [0.0] * len(dims))[i]
             blocks = [DecayBlock(dim, options, side, config["mlp_ratio"][i], scale, next(rates)) for _ in range(depth)]
-            layers.append(DecayStage(blocks, Downsample(dim, dims[i + 1], side) if i + 1 < len(dims) else nn.Identity()))
+            last = i + 1 == len(dims)
+            layers.append(DecayStage(blocks, nn.Identity() if last else Downsample(dim, dims[i + 1], side)))
             side = (side - 1) // 2 + 1
         self.layers = nn.Sequential(*layers)
         self.proj = nn.Linear(dims[-1], config["proj_dim"])

@@ -172,7 +172,8 @@ class Swin(nn.Module):
         for i, depth in enumerate(config["depth"]):
             own = None
             if i > 0:
-                own = PatchMerging(dim, side) if pool["kind"] == "merge" else ShiftedPool(dim, (side, side), pool, False)
+                merges = pool["kind"] == "merge"
+                own = PatchMerging(dim, side) if merges else ShiftedPool(dim, (side, side), pool, False)
                 dim, side = 2 * dim, side // 2
             attention = of_stage(config["attention"], i)
             layers.append(SwinLayer(own, [

@@ -32,12 +32,16 @@ def config_of(preset, image_size, classes, program):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["model"]
 
 
-def build(config, flex=None):
-    """A config of the engine as a module with the same parameter names. `flex`: the device for flex_attention's masks,
-    or None for scaled_dot_product_attention."""
+def build(config, flex=None, explicit=False):
+    """A config of the engine as a module with the same parameter names. `flex`: the device for flex_attention's masks;
+    None: scaled_dot_product_attention or, if `explicit`, products and a softmax."""
     if config["arch"] not in ARCHITECTURES:
         raise ValueError(f"this peer knows no {config['arch']}")
-    return ARCHITECTURES[config["arch"]](config, flex)
+    model = ARCHITECTURES[config["arch"]](config, flex)
+    for module in model.modules():
+        if hasattr(module, "explicit"):
+            module.explicit = explicit
+    return model
 
 
 def loss_of(model, run, images, labels, smoothing):

@@ -36,6 +36,16 @@ def drop_rates(config, blocks):
     return [rate * i / max(blocks - 1, 1) for i in range(blocks)]
 
 
+def attend(q, k, v, mask, factor, explicit):
+    """Softmax attention by PyTorch's fused kernel, or explicit: on CPUs that kernel is the slower one in bf16."""
+    if not explicit:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=factor)
+    scores = (q * factor) @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    return scores.softmax(-1).to(v.dtype) @ v
+
+
 class DropPath(nn.Module):
     """Stochastic depth: drops a residual branch of some images in training."""
 
@@ -85,7 +95,9 @@ def relative_index(side):
 
 class Attention(nn.Module):
     """Softmax attention of a grid's tokens after `prefix` others; LSA learns the scale and masks the diagonal, Swin
-    learns a bias. `flex`: the device for flex_attention's mask, or None for scaled_dot_product_attention."""
+    learns a bias. `flex`: the device for flex_attention's mask, or None for attend()."""
+
+    explicit = False
 
     def __init__(self, dim, options, grid, prefix=0, flex=None):
         super().__init__()
@@ -130,7 +142,7 @@ class Attention(nn.Module):
             from torch.nn.attention.flex_attention import flex_attention
             y = flex_attention(q, k, v, scale=factor, block_mask=self.block_mask)
         else:
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.added(q, windows), scale=factor)
+            y = attend(q, k, v, self.added(q, windows), factor, self.explicit)
         return self.proj(y.transpose(1, 2).reshape(b, n, -1))
 
 

@@ -11,13 +11,13 @@ The model is a preset of the engine, whose config its program prints (`tessera s
 under autocast where --precision is bf16, label smoothing cross entropy, backward, and AdamW (fused where the device
 has it). It runs eagerly, compiled, and on a GPU compiled with CUDA graphs, with tuned kernels (max-autotune;
 --no-autotune leaves that out, minutes less each), and as one CUDA graph of the whole step, AdamW included, in bf16
-with bf16 weights and f32 masters; attention is scaled_dot_product_attention and, on a GPU, flex_attention too.
---quick leaves the eager step, the one with graphs and the whole step as a graph. --table compares every family, f32 and
-bf16, in turns. --pipeline measures from the stored pictures on: the step's images are no longer the same random numbers,
-but the regime's augmentation makes them, here by pytorch_data.py, there by `tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the
-weights and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that
-is run too. Needs torch alone, --pipeline torchvision too. Exit code 1 where a loss is off, or where none
-of these runs.
+with bf16 weights and f32 masters. Attention is scaled_dot_product_attention; on a GPU flex_attention too, on a CPU in
+bf16 products and a softmax too. --quick leaves the eager step, the one with graphs and the whole step as a graph.
+--table compares every family, f32 and bf16, in turns. --pipeline measures from the stored pictures on: the images of a
+step are no longer the same random numbers, but the regime's augmentation makes them, here by pytorch_data.py, there by
+`tessera bench run`. Each number is printed as soon as it is there. Before anything is timed, the loss on the weights
+and images of the fixtures must be the file's, as `tessera parity` demands of the engine; with --tessera, that is run
+too. Needs torch alone, --pipeline torchvision too. Exit code 1 where a loss is off, or where none of these runs.
 """
 
 import argparse
@@ -54,27 +54,33 @@ def read_safetensors(path):
     return tensors, metadata
 
 
-def verify(path, device, tolerance=1e-5):
-    """Whether loss and logits on the file's weights are the file's."""
-    stored, metadata = read_safetensors(path)
-    model = build(json.loads(metadata["config"])).eval()
-    model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")} |
-                          {name: t for name, t in model.state_dict().items() if name.endswith("num_batches_tracked")})
-    model.to(device)
-    torch.backends.cudnn.allow_tf32 = False  # the patch convolution in f32, as the tolerance asks
+def outputs_of(model, stored, device):
+    """Logits and loss on the file's inputs."""
     there = {name: stored[name].to(device) for name in ("input", "t", "y", "target", "noise") if name in stored}
     with torch.no_grad():
         if "t" in there:  # a diffusion's loss is the error of the noise
             logits = model(there["input"], there["t"], there["y"])
-            loss = F.mse_loss(logits, there["noise"]).item()
-        else:
-            logits = model(there["input"])
-            loss = F.cross_entropy(logits, there["target"]).item()
-    error = (logits.cpu() - stored["logits"]).abs().max().item() / stored["logits"].abs().max().item()
-    expected = stored["loss"].item()
-    good = error <= tolerance and abs(loss - expected) <= tolerance * abs(expected)
-    print(f"{Path(path).name}: loss {loss:.7f}, the file's {expected:.7f}, logits within {error:.1e}: "
-          f"{'equal' if good else 'NOT EQUAL'}", file=sys.stderr)
+            return logits.cpu(), F.mse_loss(logits, there["noise"]).item()
+        logits = model(there["input"])
+        return logits.cpu(), F.cross_entropy(logits, there["target"]).item()
+
+
+def verify(path, device, tolerance=1e-5):
+    """Whether loss and logits on the file's weights are the file's, with attention of either kind."""
+    stored, metadata = read_safetensors(path)
+    torch.backends.cudnn.allow_tf32 = False  # the patch convolution in f32, as the tolerance asks
+    good, expected = True, stored["loss"].item()
+    for explicit in (False, True):
+        model = build(json.loads(metadata["config"]), explicit=explicit).eval()
+        model.load_state_dict({name[6:]: t for name, t in stored.items() if name.startswith("param.")} |
+                              {name: t for name, t in model.state_dict().items() if name.endswith("batches_tracked")})
+        logits, loss = outputs_of(model.to(device), stored, device)
+        error = (logits - stored["logits"]).abs().max().item() / stored["logits"].abs().max().item()
+        equal = error <= tolerance and abs(loss - expected) <= tolerance * abs(expected)
+        good = good and equal
+        if not explicit or not equal:
+            print(f"{Path(path).name}: loss {loss:.7f}, the file's {expected:.7f}, logits within {error:.1e}: "
+                  f"{'equal' if equal else 'NOT EQUAL'}", file=sys.stderr)
     return good
 
 
@@ -189,7 +195,8 @@ def make_step(args, case, way):
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high" if args.precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
-    model = build(config_of(args.model, size, classes, args.tessera), device if way.flex else None).to(device)
+    model = build(config_of(args.model, size, classes, args.tessera), device if way.flex else None,
+                  way.explicit).to(device)
     if getattr(model, "maps", False):  # the layout that its convolutions are fastest in
         model.to(memory_format=torch.channels_last)
     batches = feed(args, case, device)
@@ -252,6 +259,7 @@ class Way:
     name: str
     flex: bool = False  # flex_attention
     mode: str | None = None  # torch.compile's; None: eager
+    explicit: bool = False  # attention by products and a softmax
     whole: bool = False  # bf16 weights with f32 masters, and on a GPU the whole step as one CUDA graph
 
 
@@ -259,11 +267,13 @@ def ways_of(args):
     """The ways of this device, the likely fastest of a GPU early."""
     cuda, eager = args.device == "cuda", Way("eager")
     if args.no_compile:
-        return [eager]
+        return [eager] if cuda else [eager, Way("eager, explicit attention", explicit=True)]
     graphs = [Way("compiled, graphs", mode="reduce-overhead"),
               Way("compiled, whole step a graph", mode="default", whole=True)] if cuda else []
     if not cuda and args.precision == "bf16":
-        graphs = [Way("compiled, bf16 weights", mode="default", whole=True)]
+        graphs = [Way("eager, explicit attention", explicit=True),
+                  Way("compiled, explicit attention", mode="default", explicit=True),
+                  Way("compiled, bf16 weights", mode="default", whole=True)]
     if args.quick:
         return [eager] + ([] if cuda else [Way("compiled", mode="default")]) + graphs
     ways = [eager, Way("compiled", mode="default")] + graphs

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pytorch_parts import Attention, Block, Mlp, drop_rates, to_tokens, with_class_token, with_copies
+from pytorch_parts import Attention, Block, Mlp, attend, drop_rates, to_tokens, with_class_token, with_copies
 
 
 def soft_split(x):
@@ -16,6 +16,8 @@ def soft_split(x):
 
 class TokenAttention(nn.Module):
     """One head on tokens of another width; the values take the place of the residual."""
+
+    explicit = False
 
     def __init__(self, width, dim, options, tokens):
         super().__init__()
@@ -30,7 +32,7 @@ class TokenAttention(nn.Module):
         factor = self.factor
         if self.scale is not None:
             q, factor = q * self.scale.to(q.dtype), 1.0
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=factor)
+        y = attend(q, k, v, self.mask, factor, self.explicit)
         return v[:, 0] + self.proj(y[:, 0])
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from pytorch_models import FAMILIES
+from pytorch_models import FAMILIES, build, config_of
 
 PRECISIONS = ("f32", "bf16")
 
@@ -21,11 +21,12 @@ class Way:
 
     flex = whole = False
 
-    def __init__(self, mode):
-        self.mode = mode
+    def __init__(self, mode, explicit=False):
+        self.mode, self.explicit = mode, explicit
 
 
-WAYS = {"eager": Way(None), "compiled": Way("default")}
+WAYS = {"eager": Way(None), "eager, explicit attention": Way(None, True), "compiled": Way("default"),
+        "compiled, explicit attention": Way("default", True)}
 
 
 def ours(args, preset, case, precision):
@@ -47,12 +48,18 @@ def theirs(step, steps, batch):
     return batch / statistics.median(seconds)
 
 
+def has_attention(args, preset, case):
+    """Whether the preset's peer can choose how it attends (CaiT's heads, which talk, leave no choice)."""
+    model = build(config_of(preset, case[0], case[1], args.tessera))
+    return any(hasattr(module, "explicit") for module in model.modules())
+
+
 def measure(args, preset, make_step):
     """{way: [images a second of each round]}, of ours and of theirs."""
     case = FAMILIES.get(preset, (32, 10, 64))
     steps = {}
     for name, way in WAYS.items():
-        if way.mode and args.no_compile:
+        if (way.mode and args.no_compile) or (way.explicit and not has_attention(args, preset, case)):
             continue
         for precision in PRECISIONS:
             own = argparse.Namespace(**{**vars(args), "model": preset, "precision": precision})
@@ -67,7 +74,8 @@ def measure(args, preset, make_step):
             rates.setdefault(("ours", precision), []).append(ours(args, preset, case, precision))
         for key, step in steps.items():
             rates.setdefault(key, []).append(theirs(step, args.steps, case[2]))
-        print(preset, {" ".join(key): round(values[-1], 1) for key, values in rates.items()}, file=sys.stderr, flush=True)
+        last = {" ".join(key): round(values[-1], 1) for key, values in rates.items()}
+        print(preset, last, file=sys.stderr, flush=True)
     return rates
 
 
@@ -83,6 +91,7 @@ def row_of(preset, rates):
 
 def print_table(rows):
     columns = list(dict.fromkeys(name for row in rows for name in row["rates"]))
+    print("Images a second, medians; ours to their best: the median of the rounds, and its ends.\n")
     print("| model | pixels, classes, batch | " + " | ".join(columns) + " | ours to their best |")
     print("|---|---|" + "--:|" * len(columns) + "---|")
     for row in rows:

@@ -10,6 +10,7 @@
 
 #include "engine/core/random.h"
 #include "engine/cpu/processor.h"
+#include "tests/ops/amx_emulated.h"
 
 using namespace tessera;
 
@@ -99,6 +100,22 @@ TEST_CASE("bf16 products: every kind that this machine has agrees with double") 
           check_products(*kernels, m, n, depth);
         }
   }
+}
+
+TEST_CASE("bf16 products: AMX's kernels, its instructions emulated, agree with double") {
+  const Bf16Kernels* kernels = processor() >= Processor::avx512_bf16 ? emulated_amx_kernels() : nullptr;
+  if (!kernels) {
+    MESSAGE("no AVX-512-BF16 for what AMX does not do");
+    return;
+  }
+  for (const int64_t m : {16, 33, 50})
+    for (const int64_t n : {16, 48, 75})
+      for (const int64_t depth : {31, 32, 64, 100}) {
+        CAPTURE(m);
+        CAPTURE(n);
+        CAPTURE(depth);
+        check_products(*kernels, m, n, depth);
+      }
 }
 
 TEST_CASE("bf16 products: rows are stored times their factor, rounded once") {
