@@ -55,6 +55,8 @@ Json metadata_of(const TensorFile& file, const char* key) {
 void expect_whole(const TensorFile& file) {
   const auto written = file.metadata.find("format");
   if (written != file.metadata.end()) {
+    check(written->second.starts_with("tessera checkpoint"), file.where,
+          ": is no checkpoint of tessera train: ", "its format is '", written->second, "'");
     check(written->second == format || written->second == older_format, file.where, ": has the format '",
           written->second, "', this program reads '", format, "'");
     check(file.checked || written->second == older_format, file.where,

@@ -13,8 +13,9 @@ function readSafetensors(file) {
   const bytes = fs.readFileSync(file), length = Number(bytes.readBigUInt64LE(0));
   const header = JSON.parse(bytes.toString('utf8', 8, 8 + length));
   const tensors = new Map();
+  delete header.__metadata__;
   for (const [name, {data_offsets: [from, to], dtype}] of Object.entries(header))
-    if (name !== '__metadata__') tensors.set(name, {dtype, bytes: bytes.subarray(8 + length + from, 8 + length + to)});
+    tensors.set(name, {dtype, bytes: bytes.subarray(8 + length + from, 8 + length + to)});
   return tensors;
 }
 
