@@ -91,8 +91,7 @@ CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const Atte
   k = Linear(scope / "k", dim, inner, {.bias = o.qkv_bias, .weight_init = xavier_half()});
   v = Linear(scope / "v", dim, inner, {.bias = o.qkv_bias, .weight_init = xavier_half()});
   proj = Linear(scope / "proj", inner, dim);
-  if (o.learned_scale)
-    scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
+  if (o.learned_scale) scale = scope.parameter("scale", {o.heads}, constant(o.scale_of(o.head_dim)));
 }
 
 CaiT::Layer CaiT::layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t number, double rate,
@@ -179,7 +178,7 @@ Tensor CaiT::class_attention(const Layer& layer, const Tensor& normed, const Ten
   const ModuleScope here(layer.talk.path);
   const ClassAttention& attn = *layer.class_attn;
   ScoreTerms terms;
-  terms.scale = 1 / std::sqrt(static_cast<double>(attention.head_dim));
+  terms.scale = attention.scale_of(attention.head_dim);
   terms.learned_scale = attn.scale;
   const Tensor q = attn.q(normed), k = attn.k(x), v = attn.v(x);
   return attn.proj(layer.talk(q, k, v, terms, MaskFill::none));

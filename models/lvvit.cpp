@@ -24,7 +24,7 @@ LvVit::ConvStem::Options read_stem(Fields fields) {
                    "; an even one is wanted, for the stem halves the image");
   o.channels = fields.get<int64_t>("channels", 64, Range::at_least(1));
   if (fields.has("directions")) o.directions = read_directions(fields);
-  o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
+  o.ratio = read_shift_ratio(fields, o.patch_size, o.directions.has_value());
   fields.done();
   return o;
 }
@@ -64,7 +64,7 @@ LvVit::ConvStem::ConvStem(const Scope& scope, const Options& o, int64_t in_chann
 
 Tensor LvVit::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
   const ModuleScope here(path);
-  const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
+  const int64_t shift = shift_of(options.patch_size, options.ratio);
   const Tensor seen = options.directions ? shifted_copies(image, *options.directions, shift) : image;
   Tensor x = relu(bn1(conv1(permute(seen, {0, 2, 3, 1})), pass));  // [B, H/2, W/2, c]
   x = relu(bn2(conv2(x), pass));
@@ -233,11 +233,11 @@ Json lvvit_preset(const std::string& name, int64_t image_size, int64_t num_class
     double drop_path;
     bool has_prior;  // SP-SA in all blocks but the last two, and pos_cnn in every block
   };
-  static const std::map<std::string, Size> known{{"lvvit-s", {384, 16, 6, 2, 64, 0.1, false}},
-                                                 {"sp-vit-t", {240, 12, 4, 1, 64, 0.1, true}},
-                                                 {"sp-vit-s", {384, 16, 6, 2, 64, 0.1, true}},
-                                                 {"sp-vit-m", {512, 20, 8, 2, 64, 0.2, true}},
-                                                 {"sp-vit-l", {768, 24, 12, 3, 128, 0.3, true}}};
+  static const std::map<std::string, Size> known{
+      {"lvvit-t", {240, 12, 4, 1, 64, 0.1, false}}, {"lvvit-s", {384, 16, 6, 2, 64, 0.1, false}},
+      {"lvvit-m", {512, 20, 8, 2, 64, 0.2, false}}, {"lvvit-l", {768, 24, 12, 3, 128, 0.3, false}},
+      {"sp-vit-t", {240, 12, 4, 1, 64, 0.1, true}}, {"sp-vit-s", {384, 16, 6, 2, 64, 0.1, true}},
+      {"sp-vit-m", {512, 20, 8, 2, 64, 0.2, true}}, {"sp-vit-l", {768, 24, 12, 3, 128, 0.3, true}}};
   const auto& [dim, depth, heads, skip_lam, stem, drop_path, has_prior] = known.at(name);
   Json attention{{"heads", heads},
                  {"head_dim", dim / heads},
@@ -267,7 +267,7 @@ Architecture lvvit_architecture() {
   return {"lvvit",
           Task::classify,
           make_network<LvVit>,
-          {"lvvit-s", "sp-vit-t", "sp-vit-s", "sp-vit-m", "sp-vit-l"},
+          {"lvvit-t", "lvvit-s", "lvvit-m", "lvvit-l", "sp-vit-t", "sp-vit-s", "sp-vit-m", "sp-vit-l"},
           lvvit_preset};
 }
 

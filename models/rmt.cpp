@@ -1,6 +1,7 @@
 #include "models/rmt.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "engine/autograd/observe.h"
@@ -79,20 +80,20 @@ RMT::ConvStem::ConvStem(const Scope& scope, Fields options, int64_t in_channels,
   if (strides.size() != 4) options.fail_at("strides", "has ", strides.size(), " values for 4 convolutions");
   check(dim >= 2, "rmt: the stem's first convolutions have half the width of dim, ", dim);
   if (options.has("directions")) directions = read_directions(options);
-  const double ratio = options.get("ratio", 0.5, Range::at_least(0));
+  const int64_t patch =
+      std::accumulate(strides.begin(), strides.end(), int64_t{1}, std::multiplies<int64_t>());
+  shift = shift_of(patch, read_shift_ratio(options, patch, directions.has_value()));
   options.done();
   if (directions) in_channels *= 1 + copies(*directions);
-  int64_t patch = 1, width = in_channels;
+  int64_t width = in_channels;
   for (size_t k = 0; k < strides.size(); ++k) {
     const int64_t out = k < 2 ? dim / 2 : dim;
     convs.emplace_back(scope / "convs" / static_cast<int64_t>(k), width, out, 3,
                        Conv2d::Options{.stride = strides[k], .padding = 1});
     norms.emplace_back(scope / "norms" / static_cast<int64_t>(k), out);
     grid = after_conv(grid, strides[k]);
-    patch *= strides[k];
     width = out;
   }
-  shift = static_cast<int64_t>(static_cast<double>(patch) * ratio);
 }
 
 Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {

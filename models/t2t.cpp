@@ -44,7 +44,7 @@ SoftSplit read_soft_split(Fields fields) {
               {},
               0.5};
   if (fields.has("directions")) o.directions = read_directions(fields);
-  o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
+  o.ratio = read_shift_ratio(fields, 2, o.directions.has_value());
   fields.done();
   return o;
 }
@@ -56,6 +56,7 @@ constexpr ConvOptions split{.stride = 2, .padding = 1};
 T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, int64_t dim,
                                         const AttentionOptions& o, double eps)
     : width(its_width),
+      fixed_scale(o.scale_of(its_width)),
       mask_diagonal(o.mask_diagonal),
       path(scope.path()),
       attn_path((scope / "attn").path()) {
@@ -63,8 +64,7 @@ T2T::TokenTransformer::TokenTransformer(const Scope& scope, int64_t its_width, i
   norm1 = LayerNorm(scope / "norm1", width, eps);
   qkv = Linear(attn / "qkv", width, 3 * dim, {.bias = o.qkv_bias});
   proj = Linear(attn / "proj", dim, dim);
-  if (o.learned_scale)
-    scale = attn.parameter("scale", {1}, constant(1 / std::sqrt(static_cast<double>(width))));
+  if (o.learned_scale) scale = attn.parameter("scale", {1}, constant(o.scale_of(width)));
   norm2 = LayerNorm(scope / "norm2", dim, eps);
   mlp = Mlp(scope / "mlp", dim, dim);
 }
@@ -74,7 +74,7 @@ Tensor T2T::TokenTransformer::attended(const Tensor& z) const {
   const Tensor packed = qkv(z);  // [B, N, 3 dim]
   const int64_t dim = packed.dim(2) / 3;
   ScoreTerms terms;
-  terms.scale = 1 / std::sqrt(static_cast<double>(width));
+  terms.scale = fixed_scale;
   terms.learned_scale = scale;
   terms.mask_diagonal = mask_diagonal;
   const Tensor v = slice(packed, 2, 2 * dim, dim);
@@ -99,7 +99,7 @@ T2T::T2T(const Json& config, const Scope& outer) {
   fields.done();
 
   directions = tokenizer.directions;
-  shift = static_cast<int64_t>(2 * tokenizer.ratio);
+  shift = shift_of(2, tokenizer.ratio);
   int64_t channels = frame.in_channels * (directions ? 1 + copies(*directions) : 1), side = frame.image_size;
   const Scope tokens = scope / "tokens_to_token";
   for (int64_t i = 0; i < tokenizer.splits; ++i) {

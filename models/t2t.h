@@ -40,6 +40,7 @@ struct T2T {
     Linear qkv, proj;
     Tensor scale;  ///< [1], LSA's learned scale; undefined without it
     int64_t width = 0;
+    double fixed_scale = 0;  ///< of the scores, where it is not learned
     bool mask_diagonal = false;
     LayerNorm norm2;
     Mlp mlp;

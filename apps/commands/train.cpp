@@ -198,7 +198,7 @@ void add_train(Command& app) {
       "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
   command.add_to_footer(
       "\n" + recipes +
-      "\n\nlvvit-s and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
+      "\n\nlvvit-* and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
       "by\n"
       "  --set data.token_labels=DIR"
       "\nfor CLASS/NAME.JPEG DIR/CLASS/NAME.safetensors, with \"token_labels\" [2, T, h, w]: the T largest "

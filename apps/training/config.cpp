@@ -6,6 +6,7 @@
 #include "apps/training/config_checks.h"
 #include "apps/training/former_config.h"
 #include "data/registry.h"
+#include "models/kinds.h"
 #include "models/presets.h"
 
 namespace tessera {
@@ -285,10 +286,9 @@ Json resolve_model(const Json& model, const Dataset& dataset) {
   const int64_t image_size = dataset.image_shape[1];
   Json config = model;
   if (model.contains("preset")) {
-    config = preset(model.at("preset").get<std::string>(), image_size, dataset.classes());
-    Json patch = model;
-    patch.erase("preset");
-    config.merge_patch(patch);
+    Json changes = model;
+    changes.erase("preset");
+    config = changed(preset(model.at("preset").get<std::string>(), image_size, dataset.classes()), changes);
   }
   match(config, "image_size", image_size, dataset);
   match(config, "num_classes", dataset.classes(), dataset);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "models/kinds.h"
 
 namespace tessera {
 
@@ -32,6 +33,12 @@ BuiltInRecipe row_of(const Json& table, const std::string& model, const std::str
   change(row.document, of_dataset);
   change(row.document, of_model);
   return row;
+}
+
+// The kinds of a config's object of that name; a null pointer for one without them.
+const KindKeys* kinds_at(const std::string& object) {
+  static const KindKeys optimizers{{"adamw", {"betas", "eps"}}, {"sgd", {"momentum", "nesterov"}}};
+  return object == "optimizer" ? &optimizers : kinds_of(object);
 }
 
 std::vector<BuiltInRecipe> read_built_in_recipes() {
@@ -81,15 +88,21 @@ Json read_recipe(const std::string& name_or_file) {
 
 void set_key(Json& config, std::string_view path, const Json& value, const std::string& option) {
   Json* at = &config;
+  std::string object;
   for (size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1)) {
     const std::string key(path.substr(0, dot));
     const bool model = at == &config && key == "model";
+    object = key;
     at = &(*at)[key];
     if (model && at->is_string()) *at = Json{{"preset", *at}};
     check(at->is_null() || at->is_object(), option, ": ", key, " is ", at->dump(),
           ", not an object with keys");
   }
-  (*at)[std::string(path)] = value;
+  const KindKeys* kinds = path == "kind" && at->is_object() ? kinds_at(object) : nullptr;
+  if (kinds)
+    set_kind(*at, value, *kinds);
+  else
+    (*at)[std::string(path)] = value;
 }
 
 void set_key(Json& config, const std::string& assignment) {

@@ -15,6 +15,7 @@ AttentionOptions read_attention(Fields fields, int64_t dim) {
   if (o.head_dim < 1)
     fields.fail_at("heads", "is ", o.heads, ", which leaves no width of ", dim, "; give head_dim");
   o.qkv_bias = fields.get("qkv_bias", false);
+  o.temperature = fields.get("temperature", 1.0, Range::above(0));
   o.learned_scale = fields.choice("scale", {"fixed", "learned"}, "fixed") == "learned";
   o.mask_diagonal = fields.get("mask_diagonal", false);
   o.relative_bias = fields.get("relative_bias", false);
@@ -22,6 +23,10 @@ AttentionOptions read_attention(Fields fields, int64_t dim) {
   if (const auto decay = fields.find_object("decay")) o.decay = read_decay(*decay);
   fields.done();
   return o;
+}
+
+double AttentionOptions::scale_of(int64_t width) const {
+  return 1 / (temperature * std::sqrt(static_cast<double>(width)));
 }
 
 Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms) {
@@ -38,8 +43,7 @@ Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o,
   const int64_t inner = o.heads * o.head_dim;
   qkv = Linear(scope / "qkv", dim, 3 * inner, {.bias = o.qkv_bias, .weight_init = o.qkv_init});
   proj = Linear(scope / "proj", inner, dim);
-  if (o.learned_scale)
-    scale = scope.parameter("scale", {o.heads}, constant(1 / std::sqrt(static_cast<double>(o.head_dim))));
+  if (o.learned_scale) scale = scope.parameter("scale", {o.heads}, constant(o.scale_of(o.head_dim)));
   if (o.relative_bias)
     relative_position_bias_table =
         scope.parameter("relative_position_bias_table",
@@ -52,7 +56,7 @@ Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o,
 
 ScoreTerms Attention::terms_of_pairs(Grid part) const {
   ScoreTerms terms;
-  terms.scale = 1 / std::sqrt(static_cast<double>(options.head_dim));
+  terms.scale = options.scale_of(options.head_dim);
   terms.learned_scale = scale;
   if (prior) terms.prior = (*prior)(part);
   if (relative_position_bias_table.defined()) {

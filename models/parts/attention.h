@@ -17,12 +17,16 @@ struct AttentionOptions {
   int64_t heads = 0;
   int64_t head_dim = 0;  ///< dim / heads where the config gives none
   bool qkv_bias = false;
-  bool learned_scale = false;  ///< LSA: one per head, initially 1/sqrt(head_dim)
+  double temperature = 1;      ///< of the softmax, in units of sqrt(head_dim)
+  bool learned_scale = false;  ///< LSA: one per head, which starts at scale_of(head_dim)
   bool mask_diagonal = false;  ///< LSA: no token attends to itself
   bool relative_bias = false;  ///< Swin's table of biases by offset, over the whole grid
   PriorOptions prior;          ///< SP-SA
   DecayOptions decay;          ///< RMT, SDT
   Init qkv_init = nullptr;     ///< initialises qkv's weight; null: the scope's rule does
+
+  /// The factor of the scores of keys of `width` channels, 1 / (temperature sqrt(width)).
+  double scale_of(int64_t width) const;
 };
 
 AttentionOptions read_attention(Fields fields, int64_t dim);

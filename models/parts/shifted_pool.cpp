@@ -37,7 +37,7 @@ std::optional<ShiftedPool::Options> read_pool(Fields& fields, const char* own_ki
   }
   ShiftedPool::Options options;
   options.directions = read_directions(*pool);
-  options.ratio = pool->get("ratio", 0.5, Range::at_least(0));
+  options.ratio = read_shift_ratio(*pool, 2, true);
   pool->done();
   return options;
 }

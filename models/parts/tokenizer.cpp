@@ -16,6 +16,20 @@ Directions read_directions(Fields& fields) {
                               : Directions::all;
 }
 
+int64_t shift_of(int64_t patch_size, double ratio) {
+  return static_cast<int64_t>(static_cast<double>(patch_size) * ratio);
+}
+
+double read_shift_ratio(Fields& fields, int64_t patch_size, bool shifts) {
+  const double ratio = fields.get("ratio", 0.5, Range::at_least(0));
+  if (shifts && ratio > 0 && shift_of(patch_size, ratio) == 0)
+    fields.fail_at("ratio", "is ", ratio, ", a shift of ", ratio * static_cast<double>(patch_size),
+                   " pixels on patches of ", patch_size,
+                   ", which truncates to 0: the shifted copies would be the image itself; give a larger ",
+                   "ratio, or 0 if that is wanted");
+  return ratio;
+}
+
 Tokenizer::Options read_tokenizer(Fields fields) {
   Tokenizer::Options o;
   o.shifted = fields.choice("kind", {"patch", "shifted"}) == "shifted";
@@ -23,7 +37,7 @@ Tokenizer::Options read_tokenizer(Fields fields) {
   o.stride = fields.get<int64_t>("stride", o.patch_size, Range::at_least(1));
   if (o.stride == o.patch_size) o.stride = 0;
   o.directions = read_directions(fields);
-  o.ratio = fields.get("ratio", 0.5, Range::at_least(0));
+  o.ratio = read_shift_ratio(fields, o.patch_size, o.shifted);
   o.post_norm = fields.get("post_norm", false);
   if (o.shifted && o.post_norm) fields.fail_at("post_norm", "goes with kind patch; SPT norms before its map");
   if (o.shifted && o.stride) fields.fail_at("stride", "goes with kind patch; SPT's patches lie side by side");
@@ -69,7 +83,7 @@ Tensor Tokenizer::operator()(const Tensor& image) const {
     const Tensor tokens = options.stride ? overlapping(image) : projected(patches(image, options.patch_size));
     return options.post_norm ? norm(tokens) : tokens;
   }
-  const auto shift = static_cast<int64_t>(static_cast<double>(options.patch_size) * options.ratio);
+  const int64_t shift = shift_of(options.patch_size, options.ratio);
   return projected(norm(shifted_patches(image, options.patch_size, options.directions, shift)));
 }
 

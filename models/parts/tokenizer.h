@@ -50,6 +50,11 @@ Tokenizer::Options read_tokenizer(Fields fields);
 /// Reads "directions": cardinal, diagonal (the default) or all.
 Directions read_directions(Fields& fields);
 
+/// SPT's shift in pixels: floor(patch_size * ratio).
+int64_t shift_of(int64_t patch_size, double ratio);
+/// Reads "ratio" (0.5). Where the image is shifted at all, fails for a ratio above 0 whose shift is 0 pixels.
+double read_shift_ratio(Fields& fields, int64_t patch_size, bool shifts);
+
 /// The number of shifted copies of the image: 4, or 8 for all.
 int64_t copies(Directions directions);
 

@@ -34,6 +34,7 @@ std::vector<Backbone> backbones() {
   const Json strides{{"kind", "conv_stem"}, {"strides", {1, 1, 1, 1}}};
   Json shifted_strides = strides;
   shifted_strides["directions"] = "diagonal";
+  shifted_strides["ratio"] = 1.0;  // of a stem that halves nothing
   const Json stages{{"dim", {4, 8}}, {"depth", {1, 1}}, {"mlp_ratio", {2, 2}}, {"proj_dim", 6}};
   return {{"vit", {{"dim", 8}, {"depth", 2}}, patch, shifted, 2, {Json()}},
           {"pit", {{"dim", 8}, {"depth", {1, 1}}}, patch, shifted, {2, 4}, {{{"kind", "conv"}}, spool}},

@@ -128,11 +128,23 @@ TEST_CASE("lvvit: presets have the expected parameters and multiply-accumulates"
     double parameters, macs;  // in thousands, in millions
   };
   for (const Row& row :
-       {Row{"lvvit-s", 26152, 6559}, Row{"sp-vit-t", 8573, 2875}, Row{"sp-vit-s", 26234, 6553},
+       {Row{"lvvit-t", 8535, 2874}, Row{"lvvit-s", 26152, 6559}, Row{"lvvit-m", 55831, 12687},
+        Row{"lvvit-l", 150022, 34654}, Row{"sp-vit-t", 8573, 2875}, Row{"sp-vit-s", 26234, 6553},
         Row{"sp-vit-m", 55969, 12664}, Row{"sp-vit-l", 150273, 34568}}) {
     CAPTURE(row.name);
     const Cost cost = cost_of(preset(row.name, 224, 1000));
     CHECK(std::round(static_cast<double>(cost.parameters) / 1e3) == row.parameters);
     CHECK(std::round(static_cast<double>(cost.macs) / 1e6) == row.macs);
   }
+}
+
+TEST_CASE("lvvit: parameters as the released code reports them, in millions at 448 pixels too") {
+  const auto millions = [](const char* name, int64_t image_size) {
+    return std::round(static_cast<double>(cost_of(preset(name, image_size, 1000)).parameters) / 1e4) / 100;
+  };
+  CHECK(millions("lvvit-s", 224) == 26.15);
+  CHECK(millions("lvvit-m", 224) == 55.83);
+  CHECK(millions("lvvit-m", 384) == 56.03);
+  CHECK(millions("lvvit-m", 448) == 56.13);
+  CHECK(millions("lvvit-l", 448) == 150.47);
 }

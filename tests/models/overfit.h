@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// A preset of each architecture of classifiers, made small.
+// A preset of each architecture of classifiers, made small. Patches of a pixel (PiT and Swin at 16 x 16)
+// shift by all of it.
 struct Family {
   const char* preset;
   Json smaller;
@@ -21,9 +22,16 @@ inline std::vector<Family> families() {
   return {
 
       {"sl-vit", {{"dim", 32}, {"depth", 3}, {"attention", {{"heads", 4}, {"head_dim", 8}}}}},
-      {"sl-pit", {{"dim", 16}, {"depth", {1, 1, 1}}, {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
+      {"sl-pit",
+       {{"dim", 16},
+        {"tokenizer", {{"ratio", 1.0}}},
+        {"depth", {1, 1, 1}},
+        {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
       {"sl-swin",
-       {{"dim", 16}, {"depth", {1, 2, 1}}, {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
+       {{"dim", 16},
+        {"tokenizer", {{"ratio", 1.0}}},
+        {"depth", {1, 2, 1}},
+        {"attention", {{"heads", {2, 2, 2}}, {"head_dim", 8}}}}},
       {"sl-cait", {{"dim", 32}, {"depth", 3}, {"class_depth", 1}, {"attention", {{"head_dim", 8}}}}},
       {"sl-t2t",
        {{"dim", 32}, {"depth", 3}, {"tokenizer", {{"token_dim", 16}}}, {"attention", {{"head_dim", 8}}}}},

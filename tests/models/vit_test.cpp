@@ -46,6 +46,31 @@ Tensor loss_of(const Model& model, const Tensor& images, Pass& pass) {
 
 }  // namespace
 
+TEST_CASE("a temperature of t divides the scores by t, as a query divided by t does") {
+  Json config = everything();
+  config["attention"] = {{"heads", 2}};
+  const Model plain = build(config, {.dtype = DType::f64});
+  const Tensor images = random_tensor({2, 2, 8, 8}, 99);
+  Pass pass;
+  const std::vector<double> at_1 = plain.logits(images, pass).values();
+  for (const char* scale : {"fixed", "learned"}) {
+    CAPTURE(scale);
+    config["attention"].update({{"temperature", 4.0}, {"scale", scale}});
+    const Model warm = build(config, {.dtype = DType::f64});
+    for (const Parameter& p : warm.parameters)  // q is the first third of the rows
+      if (p.name.ends_with("attn.qkv.weight")) {
+        const Tensor q = p.value.rows(0, p.value.dim(0) / 3);
+        std::vector<double> values = q.values();
+        for (double& value : values) value *= 4;
+        q.copy_from(Tensor::from(values, q.shape(), DType::f64));
+      }
+    const std::vector<double> same = warm.logits(images, pass).values();
+    for (size_t i = 0; i < at_1.size(); ++i) CHECK(same[i] == doctest::Approx(at_1[i]).epsilon(1e-12));
+  }
+  config["attention"]["temperature"] = 0;
+  CHECK_THROWS_WITH_AS(build(config), doctest::Contains("attention.temperature is 0"), Error);
+}
+
 TEST_CASE("a ViT with every score term has the gradient of central differences") {
   const Model model = build(everything(), {.dtype = DType::f64});
   perturb(model);

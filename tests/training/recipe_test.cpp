@@ -78,7 +78,9 @@ TEST_CASE("the regime of the small data sets") {
       const std::string name = std::string(model) + "-" + dataset;
       CAPTURE(name);
       const TrainConfig c = recipe(name);
-      CHECK(c.model == Json{{"preset", model}});
+      const bool b0 = model == std::string("efficientnet-b0");
+      CHECK(c.model ==
+            (b0 ? Json{{"preset", model}, {"dropout", 0.0}, {"drop_path", 0.1}} : Json{{"preset", model}}));
       CHECK(c.data.name == dataset);
       CHECK((c.batch == 128 && c.epochs == 100 && c.passes == 3 && c.repetitions == 1));
       CHECK((c.augment.flip && c.augment.crop_padding == 4 && c.augment.autoaugment == policy));
@@ -118,6 +120,15 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
   CHECK((sl.batch == 256 && sl.optimizer.lr == 0.00025 && sl.schedule.warmup_epochs == 5));
   CHECK((sl.augment.resized_crop && !sl.augment.flip && sl.augment.autoaugment == "imagenet"));
   CHECK(sl.model.at("attention").at("heads") == 3);
+  for (const char* tiny : {"vit", "s-vit", "l-vit", "sl-vit"}) {
+    CAPTURE(tiny);
+    const Json model = recipe(std::string(tiny) + "-imagenet").model;
+    CHECK(model.at("preset") == tiny);
+    CHECK((model.at("norm_eps") == 1e-6 && model.at("attention").at("qkv_bias") == true));
+  }
+  // DeiT-Ti's parameters (5.717 M) and Swin-T's, whose biases timm counts as we do.
+  CHECK(model_of(recipe("vit-imagenet")).parameters.trainable_count() == 5717416);
+  CHECK(model_of(recipe("swin-imagenet")).parameters.trainable_count() == 28288354);
 
   const TrainConfig sp = recipe("sp-vit-s-imagenet");
   CHECK((sp.batch == 1024 && sp.optimizer.lr == 0.0016 && sp.epochs == 310 && sp.ema == 0.99992));
@@ -126,6 +137,10 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
   CHECK(sp.augment.erasing.fill == ErasingOptions::Fill::noise);
   const TrainConfig large = recipe("sp-vit-l-imagenet");
   CHECK((large.batch == 800 && large.optimizer.lr == 0.0006 && large.augment.randaugment->operations == 3));
+  const TrainConfig finer = recipe("sp-vit-s-imagenet-384");
+  CHECK((finer.data.image_size == 384 && finer.epochs == 30 && finer.optimizer.lr == 5e-6));
+  CHECK((finer.optimizer.weight_decay == 1e-8 && finer.schedule.decay == "none" &&
+         finer.schedule.warmup_epochs == 0));
   CHECK(recipe("sp-vit-s-shared-imagenet-100").model.at("attention").at("prior").at("sharing") == "model");
 
   const TrainConfig rmt = recipe("rmt-s-imagenet");

@@ -1,0 +1,88 @@
+// The lines of apps/recipes/README.md that make the papers' tables, each at a small size.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <regex>
+
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+// The arguments of each `build/tessera ablate` of the README, its lines joined.
+std::vector<std::string> ablate_lines() {
+  std::ifstream file(TESSERA_SOURCE "/apps/recipes/README.md");
+  REQUIRE(file.is_open());
+  const std::string program = "build/tessera ablate ";
+  std::vector<std::string> lines;
+  std::string joined;
+  for (std::string line; std::getline(file, line);) {
+    const bool goes_on = line.ends_with("\\");
+    joined += goes_on ? line.substr(0, line.size() - 1) : line;
+    if (goes_on) continue;
+    if (joined.starts_with(program)) lines.push_back(joined.substr(program.size()));
+    joined.clear();
+  }
+  return lines;
+}
+
+// Four shapes of 64 x 64 pixels and one step, in place of the line's data and regime.
+std::string made_small(const std::string& line, const std::string& out) {
+  static const std::regex data(" --data \\S+"), folder(" --out \\S+");
+  std::string small = std::regex_replace(std::regex_replace(line, data, ""), folder, "");
+  small += " --dataset shapes --epochs 1 --json --threads 2 --out " + out;
+  for (const char* assignment :
+       {"data.image_size=64", "data.train_images=4", "data.validation_images=4", "batch=4",
+        "micro_batch=auto", "batch_norm=batch", "passes=1", "repetitions=1", "epoch_multiple=1",
+        "schedule.warmup_epochs=0", "schedule.cooldown_epochs=0"})
+    small += std::string(" --set ") + assignment;
+  return small;
+}
+
+// The number of choices of the line's grid: values outside of brackets and quotes.
+size_t choices_in(const std::string& line) {
+  const size_t from = line.find('=', line.find("--grid "));
+  size_t count = 1;
+  int depth = 0;
+  for (size_t i = from; i < line.size() && line[i] != ' ' && (line[i] != '\'' || i == from); ++i) {
+    depth += (line[i] == '{' || line[i] == '[') - (line[i] == '}' || line[i] == ']');
+    count += line[i] == ',' && depth == 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("each table of the papers is one line of ablate") {
+  const std::vector<std::string> lines = ablate_lines();
+  CHECK(lines.size() == 8);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    const TemporaryFolder folder;
+    const Said said = tessera_program("ablate " + made_small(line, folder / "table"));
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    const auto rows = said.json().at("rows");
+    CHECK(rows.size() == choices_in(line));
+    for (const auto& row : rows) {
+      CAPTURE(row.dump());
+      CHECK(row.at("note").is_null());
+      CHECK(row.at("last").is_number());
+    }
+  }
+}
+
+TEST_CASE("a choice that the config refuses is shown with its reason") {
+  const TemporaryFolder folder;
+  const Said said = tessera_program("ablate " +
+                                    made_small("--recipe s-vit-cifar100 --set data.image_size=32 "
+                                               "--grid model.tokenizer.ratio=0.125,0.25",
+                                               folder / "table") +
+                                    " --set data.image_size=32");
+  CHECK(said.code == 0);
+  const auto rows = said.json().at("rows");
+  CHECK(rows.at(0).at("note").get<std::string>().find("truncates to 0") != std::string::npos);
+  CHECK(rows.at(1).at("note").is_null());
+}
