@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/io/field_record.h"
 #include "engine/io/file.h"
 #include "engine/io/parse.h"
 
@@ -90,6 +91,7 @@ void write_json(const std::filesystem::path& path, const Json& document) {
 
 std::string Range::text() const {
   std::ostringstream text;
+  text.precision(10);
   if (max_ == infinity)
     text << (open_ ? "above " : "of at least ") << min_;
   else if (min_ == -infinity)
@@ -105,12 +107,52 @@ Fields::Fields(const Json& object, std::string where, std::string path)
     fail(where_, ": ", path_, path_.empty() ? "" : " ", "is ", shown(object), ", wanted an object");
 }
 
+namespace {
+
+bool is_any(const Range& range) {
+  constexpr double most = std::numeric_limits<double>::max();
+  return range.holds(-most) && range.holds(most);
+}
+
+// Notes the key's type, and its default where there is one.
+template <class T>
+void record(const std::string& where, const std::string& path, const Range& range, const T* fallback) {
+  FieldRecord* record = FieldRecord::current();
+  if (!record) return;
+  FieldNote& note = record->note(where, path);
+  note.type = wanted<T>() + (is_any(range) ? "" : " " + range.text());
+  note.required = fallback == nullptr;
+  if (fallback) note.fallback = Json(*fallback).dump();
+}
+
+// Notes a key that holds an object or a list of objects, or that is read elsewhere.
+void record(const std::string& where, const std::string& path, const char* type, bool required) {
+  FieldRecord* record = FieldRecord::current();
+  if (!record) return;
+  FieldNote& note = record->note(where, path);
+  note.type = type;
+  note.required = required;
+}
+
+void record(const std::string& where, const std::string& path, std::initializer_list<const char*> choices) {
+  FieldRecord* record = FieldRecord::current();
+  if (!record) return;
+  std::vector<std::string>& known = record->note(where, path).choices;
+  for (const char* choice : choices)
+    if (std::find(known.begin(), known.end(), choice) == known.end()) known.emplace_back(choice);
+}
+
+}  // namespace
+
 template <class T> T Fields::get(std::string_view key, const Range& range) {
+  record<T>(where_, joined(key), range, nullptr);
   return convert<T>(*this, std::string(key), required(key), range);
 }
 
 template <class T> T Fields::get(std::string_view key, T fallback, const Range& range) {
-  const Json* value = find(key);
+  asked_.emplace_back(key);
+  record(where_, joined(key), range, &fallback);
+  const Json* value = peek(key);
   return value ? convert<T>(*this, std::string(key), *value, range) : fallback;
 }
 
@@ -133,23 +175,34 @@ std::string one_of(const Fields& fields, std::string_view key, std::initializer_
 }  // namespace
 
 std::string Fields::choice(std::string_view key, std::initializer_list<const char*> choices) {
-  return one_of(*this, key, choices, get<std::string>(key));
+  const std::string given = get<std::string>(key);
+  record(where_, joined(key), choices);
+  return one_of(*this, key, choices, given);
 }
 
 std::string Fields::choice(std::string_view key, std::initializer_list<const char*> choices,
                            const char* fallback) {
-  return one_of(*this, key, choices, get(key, fallback));
+  const std::string given = get(key, fallback);
+  record(where_, joined(key), choices);
+  return one_of(*this, key, choices, given);
 }
 
-Fields Fields::object(std::string_view key) { return Fields(required(key), where_, joined(key)); }
+Fields Fields::object(std::string_view key) {
+  record(where_, joined(key), "an object", true);
+  return Fields(required(key), where_, joined(key));
+}
 
 std::optional<Fields> Fields::find_object(std::string_view key) {
-  const Json* value = find(key);
+  asked_.emplace_back(key);
+  record(where_, joined(key), "an object", false);
+  const Json* value = peek(key);
   return value ? std::optional(Fields(*value, where_, joined(key))) : std::nullopt;
 }
 
 std::vector<Fields> Fields::objects(std::string_view key) {
-  const Json* value = find(key);
+  asked_.emplace_back(key);
+  record(where_, joined(key), "a list of objects", false);
+  const Json* value = peek(key);
   std::vector<Fields> list;
   if (!value) return list;
   if (!value->is_array()) fail_at(key, "is ", shown(*value), ", wanted a list of objects");
@@ -160,6 +213,7 @@ std::vector<Fields> Fields::objects(std::string_view key) {
 
 const Json* Fields::find(std::string_view key) {
   asked_.emplace_back(key);
+  if (FieldRecord* record = FieldRecord::current()) record->note(where_, joined(key));
   return peek(key);
 }
 
@@ -182,7 +236,8 @@ const Json* Fields::peek(std::string_view key) const {
 }
 
 const Json& Fields::required(std::string_view key) {
-  const Json* value = find(key);
+  asked_.emplace_back(key);
+  const Json* value = peek(key);
   if (value) return *value;
   std::vector<std::string> others;  // one of them may be this key, misspelt
   for (const auto& [other, ignored] : object_->items())
