@@ -25,7 +25,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build program test demo bench bench-peer format lint asan tsan coverage docs torture fuzz hardening sbom emulate \
+.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture fuzz hardening sbom emulate \
         gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
@@ -47,15 +47,23 @@ test: build ## run all tests
 program: configure
 	cmake --build $(BUILD) -j $(JOBS) --target tessera
 
-demo: ## build the program alone, train SL-ViT on built-in shapes and show its gradients, some minutes on two cores
+# $(call demo,NAME,what it trains on,arguments of train): builds the program, trains, and shows one pass.
+define demo
 	@if [ -x $(BUILD)/tessera ]; then echo "Brings $(BUILD)/tessera up to date,"; \
 	else echo "Builds $(BUILD)/tessera, about $$(( ($(BUILD_SECONDS) / $(JOBS) + 59) / 60 )) minutes on $(JOBS) processors,"; \
-	fi | sed "s/$$/ then trains a small SL-ViT on built-in shapes, about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
+	fi | sed "s/$$/ then trains a small SL-ViT on $(2), about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
 	@$(MAKE) --no-print-directory program
-	@set -e; run=runs/demo-$$(date +%Y%m%d-%H%M%S); \
-	$(BUILD)/tessera train --recipe demo --out $$run; \
+	@set -e; run=runs/$(1)-$$(date +%Y%m%d-%H%M%S); \
+	$(BUILD)/tessera train $(3) --out $$run; \
 	$(BUILD)/tessera inspect $$run --out $$run/inspect.html; \
 	echo "Every gradient of one picture: open $$run/inspect.html in a browser. The first lesson: $(BUILD)/tessera inspect --lesson"
+endef
+
+demo: ## build the program alone, train SL-ViT on built-in shapes and show its gradients, some minutes on two cores
+	$(call demo,demo,built-in shapes,--recipe demo)
+
+demo-pictures: ## the same with real pictures: tiles of the eight photographs of data/closeups
+	$(call demo,demo-pictures,tiles of eight photographs,--recipe closeups --data data/closeups)
 
 bench: build ## measure kernels and a training step against this machine's GEMM peak
 	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
@@ -74,7 +82,7 @@ lint: deps ## check the format, run clang-tidy and eslint
 	@$(CONFIGURE) -B build-lint -DTESSERA_PCH=OFF  # g++'s are not clang's
 	clang-format --dry-run -Werror $(FILES)
 	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build-lint
-	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector
+	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector docs
 
 asan: deps ## run the tests under the address and undefined-behaviour sanitizers
 	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
@@ -90,9 +98,9 @@ coverage: deps ## run the tests (TESTS=REGEX) and report the lines and branches 
 	@.ci/deps gcovr
 	@.ci/coverage $(JOBS) '$(TESTS)'
 
-docs: ## build the reference of the public headers with Doxygen, build-docs/html/index.html
-	@.ci/deps doxygen cmake
-	@.ci/docs
+docs: program ## build the documentation, guide and API, with a search that needs no network: build-docs/site/index.html
+	@.ci/deps doxygen graphviz cmark-gfm python3 cmake
+	@.ci/docs $(BUILD)/tessera
 
 torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
 	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'

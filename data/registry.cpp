@@ -9,6 +9,7 @@
 #include "data/sets/mnist.h"
 #include "data/sets/shapes.h"
 #include "data/sets/svhn.h"
+#include "data/sets/tiles.h"
 #include "data/sets/tiny_imagenet.h"
 #include "data/subset.h"
 #include "engine/core/error.h"
@@ -24,6 +25,7 @@ const std::vector<DatasetEntry>& datasets() {
       imagenet_entry(),       //
       imagenet_100_entry(),   //
       image_folder_entry(),   //
+      tiles_entry(),          //
       mnist_entry(),          //
       fashion_mnist_entry(),  //
       shapes_entry(),         //

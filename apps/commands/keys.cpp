@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "apps/reporting/table.h"
 #include "apps/training/config_keys.h"
 #include "engine/core/error.h"
+#include "models/architectures.h"
 
 namespace tessera {
 
@@ -47,10 +49,17 @@ Json as_json(const std::vector<ConfigKey>& keys) {
   return rows;
 }
 
+// Those that know a key: "pit, swin", "all", or "all but resnet" where that is shorter.
 std::string architectures_of(const ConfigKey& key) {
-  std::string text;
-  for (const std::string& name : key.architectures) text += (text.empty() ? "" : ", ") + name;
-  return text;
+  std::string with, without;
+  size_t missing = 0;
+  for (const Architecture& row : architectures()) {
+    const bool knows = std::ranges::find(key.architectures, row.name) != key.architectures.end();
+    std::string& names = knows ? with : without;
+    names += (names.empty() ? "" : ", ") + row.name;
+    missing += !knows;
+  }
+  return missing == 0 ? "all" : missing < key.architectures.size() ? "all but " + without : with;
 }
 
 void print_for_people(const std::vector<ConfigKey>& keys) {
@@ -69,14 +78,30 @@ std::string cell(const std::string& text) {
   return out;
 }
 
-void print_markdown(const std::vector<ConfigKey>& keys) {
-  const bool models = !keys.front().architectures.empty();
-  fmt::print("| key | values | default | meaning |{}\n|---|---|---|---|{}\n", models ? " in |" : "",
-             models ? "---|" : "");
+// "optimizer" of "optimizer.lr", "model" of "model.dim", "model.attention" of "model.attention.heads".
+std::string object_of(const std::string& path) {
+  const size_t end = path.find_first_of(".[", path.starts_with("model.") ? 6 : 0);
+  return end != std::string::npos ? path.substr(0, end) : path.starts_with("model.") ? "model" : "";
+}
+
+void print_rows_of(const std::vector<ConfigKey>& keys, const std::string& object) {
+  const bool model = object.starts_with("model");
+  fmt::print("\n## {}\n\n| key | values | default | meaning |{}\n|---|---|---|---|{}\n",
+             object.empty() ? "The run" : "`" + object + "`", model ? " in |" : "", model ? "---|" : "");
   for (const ConfigKey& key : keys)
-    fmt::print("| `{}` | {} | {} | {} |{}\n", key.path, cell(key.values),
-               key.fallback.empty() ? "" : "`" + cell(key.fallback) + "`", cell(key.meaning),
-               models ? " " + architectures_of(key) + " |" : "");
+    if (object_of(key.path) == object)
+      fmt::print("| `{}` | {} | {} | {} |{}\n", key.path, cell(key.values),
+                 key.fallback.empty() ? "" : "`" + cell(key.fallback) + "`", cell(key.meaning),
+                 model ? " " + architectures_of(key) + " |" : "");
+}
+
+// A table for each object, in the order of the keys.
+void print_markdown(const std::vector<ConfigKey>& keys) {
+  std::vector<std::string> objects;
+  for (const ConfigKey& key : keys)
+    if (std::ranges::find(objects, object_of(key.path)) == objects.end())
+      objects.push_back(object_of(key.path));
+  for (const std::string& object : objects) print_rows_of(keys, object);
 }
 
 ExitCode run(const Options& options) {
@@ -99,7 +124,7 @@ void add_keys(Command& app) {
                   "`tessera train --set KEY=VALUE` changes any of them.");
   const auto options = std::make_shared<Options>();
   command.add_option("prefix", options->prefix, "Only this key and those below it")->type_name("KEY");
-  command.add_flag("--markdown", options->markdown, "Print a Markdown table");
+  command.add_flag("--markdown", options->markdown, "Print Markdown tables, one for each object");
   add_json(command, options->json);
   on_run(command, [options] { return run(*options); });
 }

@@ -20,7 +20,8 @@ Dataset facts_of(const DataConfig& data) {
   static const std::map<std::string, std::pair<int64_t, size_t>> known{
       {"cifar10", {32, 10}},        {"cifar100", {32, 100}},   {"svhn", {32, 10}},
       {"tiny-imagenet", {64, 200}}, {"imagenet", {224, 1000}}, {"imagenet-100", {224, 100}},
-      {"shapes", {32, 10}},         {"shapes-seg", {64, 11}},  {"ade20k", {512, 150}}};
+      {"shapes", {32, 10}},         {"shapes-seg", {64, 11}},  {"tiles", {64, 8}},
+      {"ade20k", {512, 150}}};
   REQUIRE(known.contains(data.name));
   const auto [size, classes] = known.at(data.name);
   Dataset dataset;
