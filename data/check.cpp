@@ -5,7 +5,7 @@
 #include <limits>
 #include <mutex>
 
-#include "data/fetch/md5.h"
+#include "data/fetch/sums.h"
 #include "data/formats/folder.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
@@ -250,7 +250,7 @@ std::vector<Finding> check_sums(const fs::path& dir, const DatasetEntry& entry) 
   for (const auto& [name, wanted] : entry.published->sums)
     for (const fs::path& root : {dir, dir / entry.published->folder, dir / entry.name}) {
       if (!is_file(root / name)) continue;
-      if (const std::string sum = md5_of_file(root / name); sum != wanted)
+      if (const std::string sum = sums_of_file(root / name).md5; sum != wanted)
         note(finding, (root / name).string() + ": MD5 " + sum + ", published " + wanted);
       break;
     }

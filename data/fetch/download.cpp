@@ -1,6 +1,6 @@
 #include "data/fetch/download.h"
 
-#include "data/fetch/md5.h"
+#include "data/fetch/library.h"
 #include "engine/core/error.h"
 
 #ifdef TESSERA_FETCH
@@ -20,6 +20,24 @@ namespace {
 
 constexpr long patience = 30;  // seconds without a byte, or until a connection is made
 constexpr int most_stalls = 3;
+
+// What is used of libcurl, which is loaded for the first download.
+struct Curl {
+  Library library{{"libcurl.so.4", "libcurl-gnutls.so.4"}, "libcurl4"};
+  decltype(&curl_global_init) global_init = library.function<decltype(curl_global_init)>("curl_global_init");
+  decltype(&curl_easy_init) init = library.function<decltype(curl_easy_init)>("curl_easy_init");
+  decltype(&curl_easy_setopt) set = library.function<decltype(curl_easy_setopt)>("curl_easy_setopt");
+  decltype(&curl_easy_perform) perform = library.function<decltype(curl_easy_perform)>("curl_easy_perform");
+  decltype(&curl_easy_getinfo) info = library.function<decltype(curl_easy_getinfo)>("curl_easy_getinfo");
+  decltype(&curl_easy_strerror) text = library.function<decltype(curl_easy_strerror)>("curl_easy_strerror");
+  decltype(&curl_easy_cleanup) cleanup = library.function<decltype(curl_easy_cleanup)>("curl_easy_cleanup");
+  bool ready = global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+};
+
+const Curl& curl() {
+  static const Curl loaded;
+  return loaded;
+}
 
 enum class Outcome { whole, broken_off, start_again };
 
@@ -60,37 +78,38 @@ int tell(void* of, curl_off_t total, curl_off_t done, curl_off_t, curl_off_t) {
   return 0;
 }
 
-using Handle = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
+using Handle = std::unique_ptr<CURL, decltype(Curl::cleanup)>;
 
 Handle prepare(const std::string& url, Part& part, char* message) {
-  static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  Handle handle(ready ? curl_easy_init() : nullptr, &curl_easy_cleanup);
+  Handle handle(curl().ready ? curl().init() : nullptr, curl().cleanup);
   check(handle != nullptr, url, ": libcurl cannot start");
   CURL* h = handle.get();
-  curl_easy_setopt(h, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(h, CURLOPT_ERRORBUFFER, message);
-  curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(h, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(h, CURLOPT_MAXREDIRS, 5L);
-  curl_easy_setopt(h, CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, patience);
-  curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, patience);
-  curl_easy_setopt(h, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(part.had));
-  curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, &take);
-  curl_easy_setopt(h, CURLOPT_WRITEDATA, &part);
-  curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, &tell);
-  curl_easy_setopt(h, CURLOPT_XFERINFODATA, &part);
+  const auto set = curl().set;
+  set(h, CURLOPT_URL, url.c_str());
+  set(h, CURLOPT_ERRORBUFFER, message);
+  set(h, CURLOPT_PROTOCOLS_STR, "http,https");
+  // What was asked for under TLS is not taken from elsewhere.
+  set(h, CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("https:") ? "https" : "http,https");
+  set(h, CURLOPT_FOLLOWLOCATION, 1L);
+  set(h, CURLOPT_MAXREDIRS, 5L);
+  set(h, CURLOPT_FAILONERROR, 1L);
+  set(h, CURLOPT_NOSIGNAL, 1L);
+  set(h, CURLOPT_CONNECTTIMEOUT, patience);
+  set(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(h, CURLOPT_LOW_SPEED_TIME, patience);
+  set(h, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(part.had));
+  set(h, CURLOPT_WRITEFUNCTION, &take);
+  set(h, CURLOPT_WRITEDATA, &part);
+  set(h, CURLOPT_NOPROGRESS, 0L);
+  set(h, CURLOPT_XFERINFOFUNCTION, &tell);
+  set(h, CURLOPT_XFERINFODATA, &part);
   return handle;
 }
 
 [[noreturn]] void cannot_reach(const std::string& url, const fs::path& to, const std::string& reason) {
-  fail(url, ": cannot be reached (", reason,
-       "). Is this machine online? Another one can fetch it: put it at ", to.string(),
-       " and run this again; --url names a mirror");
+  throw Unreachable(url + ": cannot be reached (" + reason +
+                    "). Is this machine online? Another one can fetch it: put it at " + to.string() +
+                    " and run this again; --url names a mirror");
 }
 
 // Interprets the end of a transfer. Fails if another attempt would not help.
@@ -123,10 +142,10 @@ Outcome transfer(const std::string& url, const fs::path& to, const fs::path& pat
   check(part.file != nullptr, path.string(), ": cannot be written: ", std::strerror(errno));
   char message[CURL_ERROR_SIZE] = "";
   const Handle handle = prepare(url, part, message);
-  const CURLcode code = curl_easy_perform(handle.get());
+  const CURLcode code = curl().perform(handle.get());
   long status = 0;
-  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
-  const std::string reason = message[0] ? message : curl_easy_strerror(code);
+  curl().info(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+  const std::string reason = message[0] ? message : curl().text(code);
   if (std::fclose(part.file.release()) != 0 && part.write_error == 0) part.write_error = errno;
   if (size_of_file(path) == 0) remove_part(path);
   return judge(code, status, part, url, to, reason);
@@ -154,16 +173,16 @@ void complete(const std::string& url, const fs::path& to, const fs::path& path, 
 
 }  // namespace
 
-void download(const std::string& url, const fs::path& to, int64_t bytes, const std::string& md5,
+void download(const std::string& url, const fs::path& to, int64_t bytes, const FileSums& sums,
               const ByteProgress& on_progress) {
   const fs::path part = to.string() + ".part";
   bool resumed = size_of_file(part) > 0;
   while (true) {
     complete(url, to, part, bytes, on_progress);
-    const std::string sum = md5_of_file(part);
-    if (sum == md5) break;
+    const std::string other = difference(sums_of_file(part), sums);
+    if (other.empty()) break;
     remove_part(part);
-    check(resumed, url, ": has the MD5 sum ", sum, ", the published file ", md5,
+    check(resumed, url, ": has ", other,
           "; it is another file or was damaged on the way, and nothing of it was kept");
     resumed = false;  // the part was of another file
   }
@@ -178,7 +197,7 @@ void download(const std::string& url, const fs::path& to, int64_t bytes, const s
 
 namespace tessera {
 
-void download(const std::string& url, const std::filesystem::path& to, int64_t, const std::string&,
+void download(const std::string& url, const std::filesystem::path& to, int64_t, const FileSums&,
               const ByteProgress&) {
   fail("this build cannot fetch: install libcurl4-openssl-dev and libarchive-dev and build again, or bring ",
        url, " to ", to.string());

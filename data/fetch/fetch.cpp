@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/fetch/md5.h"
+#include "data/fetch/sums.h"
 #include "data/fetch/unpack.h"
 #include "data/formats/folder.h"
 #include "engine/core/error.h"
@@ -18,9 +18,23 @@ constexpr int64_t archive_growth = 16, archive_allowance = int64_t{1} << 28;
 
 std::string name_of(const std::string& url) { return url.substr(url.rfind('/') + 1); }
 
-std::string address(const PublishedFile& file, const std::string& mirror) {
-  if (mirror.empty()) return file.url;
-  return mirror + (mirror.ends_with('/') ? "" : "/") + name_of(file.url);
+// Where the file may be, in the order in which it is asked for: a server that was published without TLS may
+// have it by now.
+std::vector<std::string> addresses(const PublishedFile& file, const std::string& mirror) {
+  if (!mirror.empty()) return {mirror + (mirror.ends_with('/') ? "" : "/") + name_of(file.url)};
+  if (!file.url.starts_with("http://")) return {file.url};
+  return {"https" + file.url.substr(4), file.url};
+}
+
+void download_from_first(const std::vector<std::string>& urls, const fs::path& to, const PublishedFile& file,
+                         const ByteProgress& on_progress) {
+  for (const std::string& url : urls) {
+    try {
+      return download(url, to, file.bytes, {file.md5, file.sha256}, on_progress);
+    } catch (const Unreachable&) {
+      if (&url == &urls.back()) throw;
+    }
+  }
 }
 
 bool holds_all(const fs::path& root, const std::vector<std::string>& markers) {
@@ -38,11 +52,10 @@ void fetch_file(const PublishedFile& file, const fs::path& dir, const std::strin
     };
   };
   if (is_file(to)) {
-    const std::string sum = md5_of_file(to);
-    check(sum == file.md5, to.string(), ": is there with the MD5 sum ", sum, ", the published file has ",
-          file.md5, "; remove it to fetch it again");
+    const std::string other = difference(sums_of_file(to), {file.md5, file.sha256});
+    check(other.empty(), to.string(), ": is there with ", other, "; remove it to fetch it again");
   } else {
-    download(address(file, options.mirror), to, file.bytes, file.md5, tell(name));
+    download_from_first(addresses(file, options.mirror), to, file, tell(name));
   }
   if (!file.archive) return;
   const int64_t most = archive_growth * static_cast<int64_t>(fs::file_size(to)) + archive_allowance;

@@ -1,5 +1,6 @@
 #include "data/fetch/unpack.h"
 
+#include "data/fetch/library.h"
 #include "engine/core/error.h"
 
 #ifdef TESSERA_FETCH
@@ -20,7 +21,41 @@ namespace {
 
 constexpr int64_t most_entries = 4'000'000;
 
-using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+// What is used of libarchive, which is loaded for the first archive.
+struct LibArchive {
+  Library library{{"libarchive.so.13"}, "libarchive13"};
+  decltype(&archive_read_new) make = library.function<decltype(archive_read_new)>("archive_read_new");
+  decltype(&archive_read_free) free = library.function<decltype(archive_read_free)>("archive_read_free");
+  decltype(&archive_read_support_filter_all) take_all_filters =
+      library.function<decltype(archive_read_support_filter_all)>("archive_read_support_filter_all");
+  decltype(&archive_read_support_format_tar) take_tar =
+      library.function<decltype(archive_read_support_format_tar)>("archive_read_support_format_tar");
+  decltype(&archive_read_support_format_zip) take_zip =
+      library.function<decltype(archive_read_support_format_zip)>("archive_read_support_format_zip");
+  decltype(&archive_read_open_filename) open =
+      library.function<decltype(archive_read_open_filename)>("archive_read_open_filename");
+  decltype(&archive_read_next_header) next_header =
+      library.function<decltype(archive_read_next_header)>("archive_read_next_header");
+  decltype(&archive_filter_bytes) filter_bytes =
+      library.function<decltype(archive_filter_bytes)>("archive_filter_bytes");
+  decltype(&archive_error_string) error_string =
+      library.function<decltype(archive_error_string)>("archive_error_string");
+  decltype(&archive_entry_pathname) pathname =
+      library.function<decltype(archive_entry_pathname)>("archive_entry_pathname");
+  decltype(&archive_entry_hardlink) hardlink =
+      library.function<decltype(archive_entry_hardlink)>("archive_entry_hardlink");
+  decltype(&archive_entry_filetype) filetype =
+      library.function<decltype(archive_entry_filetype)>("archive_entry_filetype");
+  decltype(&archive_read_data_block) data_block =
+      library.function<decltype(archive_read_data_block)>("archive_read_data_block");
+};
+
+const LibArchive& lib() {
+  static const LibArchive loaded;
+  return loaded;
+}
+
+using Reader = std::unique_ptr<archive, decltype(LibArchive::free)>;
 
 // A temporary folder; what is not moved out of it is removed at the end.
 class Workplace {
@@ -52,34 +87,34 @@ class Unpacker {
         room_(most_bytes),
         most_(most_bytes),
         on_progress_(on_progress) {
-    archive_read_support_filter_all(reader_.get());
-    archive_read_support_format_tar(reader_.get());
-    archive_read_support_format_zip(reader_.get());
+    lib().take_all_filters(reader_.get());
+    lib().take_tar(reader_.get());
+    lib().take_zip(reader_.get());
     size_ = static_cast<int64_t>(fs::file_size(archive));
-    const int code = archive_read_open_filename(reader_.get(), archive.c_str(), size_t{1} << 18);
+    const int code = lib().open(reader_.get(), archive.c_str(), size_t{1} << 18);
     check(code == ARCHIVE_OK, name_, ": cannot be opened as an archive: ", reason());
   }
 
   void run() {
     archive_entry* entry = nullptr;
     int64_t count = 0;
-    for (int code; (code = archive_read_next_header(reader_.get(), &entry)) != ARCHIVE_EOF;) {
+    for (int code; (code = lib().next_header(reader_.get(), &entry)) != ARCHIVE_EOF;) {
       check(code == ARCHIVE_OK || code == ARCHIVE_WARN, name_, ": is damaged: ", reason());
       check(++count <= most_entries, name_, ": holds more than ", most_entries, " files");
       place(entry);
-      if (on_progress_ && count % 64 == 0) on_progress_(archive_filter_bytes(reader_.get(), -1), size_);
+      if (on_progress_ && count % 64 == 0) on_progress_(lib().filter_bytes(reader_.get(), -1), size_);
     }
   }
 
  private:
   const char* reason() const {
-    const char* text = archive_error_string(reader_.get());
+    const char* text = lib().error_string(reader_.get());
     return text ? text : "no reason is given";
   }
 
   // The path of the entry in the temporary folder.
   fs::path inside(archive_entry* entry) const {
-    const char* given = archive_entry_pathname(entry);
+    const char* given = lib().pathname(entry);
     check(given != nullptr && *given != 0, name_, ": holds an entry without a name");
     const fs::path path(given);
     check(!path.is_absolute(), name_, ": holds the absolute path ", given, "; nothing was unpacked");
@@ -94,8 +129,8 @@ class Unpacker {
 
   void place(archive_entry* entry) {
     const fs::path path = inside(entry);
-    const char* link = archive_entry_hardlink(entry);
-    const auto type = archive_entry_filetype(entry);
+    const char* link = lib().hardlink(entry);
+    const auto type = lib().filetype(entry);
     check(link == nullptr && (type == AE_IFREG || type == AE_IFDIR), name_, ": holds ",
           path.lexically_relative(to_).string(),
           ", which is a link or a device; files and folders are unpacked, nothing was");
@@ -110,7 +145,7 @@ class Unpacker {
     const void* bytes = nullptr;
     size_t count = 0;
     int64_t at = 0, end = 0;
-    for (int code; (code = archive_read_data_block(reader_.get(), &bytes, &count, &at)) != ARCHIVE_EOF;) {
+    for (int code; (code = lib().data_block(reader_.get(), &bytes, &count, &at)) != ARCHIVE_EOF;) {
       check(code == ARCHIVE_OK || code == ARCHIVE_WARN, name_, ": is damaged: ", reason());
       check(at >= end && at - end <= room_ && static_cast<int64_t>(count) <= room_ - (at - end), name_,
             ": unpacks to more than ", most_, " bytes; nothing was kept");
@@ -127,7 +162,7 @@ class Unpacker {
   fs::path to_;
   int64_t room_, most_, size_ = 0;
   const ByteProgress& on_progress_;
-  Reader reader_{archive_read_new(), &archive_read_free};
+  Reader reader_{lib().make(), lib().free};
 };
 
 }  // namespace

@@ -117,7 +117,8 @@ Dataset open_cifar(const fs::path& dir, const CifarFormat& format) {
 DatasetEntry cifar10_entry() {
   const PublishedSet published{
       .files = {{"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz", 170052171,
-                 "c32a1d4ab5d03f1284b67883e8d87530", true}},
+                 "c32a1d4ab5d03f1284b67883e8d87530", true,
+                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}},
       .folder = "cifar-10-batches-bin",
       .markers = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                   "data_batch_5.bin", "test_batch.bin", "batches.meta.txt"},
@@ -141,7 +142,8 @@ DatasetEntry cifar10_entry() {
 DatasetEntry cifar100_entry() {
   const PublishedSet published{
       .files = {{"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz", 168513733,
-                 "03b5dce01913d631647c71ecec9e9cb8", true}},
+                 "03b5dce01913d631647c71ecec9e9cb8", true,
+                 "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
       .folder = "cifar-100-binary",
       .markers = {"train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt"},
       .train = 50000,

@@ -14,9 +14,10 @@ namespace tessera {
 /// A file that the authors of a data set publish.
 struct PublishedFile {
   std::string url;
-  int64_t bytes;    ///< 0 if unknown
-  std::string md5;  ///< 32 hexadecimal digits
-  bool archive;     ///< true: it is unpacked after the download
+  int64_t bytes;            ///< 0 if unknown
+  std::string md5;          ///< 32 hexadecimal digits
+  bool archive;             ///< true: it is unpacked after the download
+  std::string sha256 = {};  ///< 64 hexadecimal digits; empty if unknown
 };
 
 /// A data set as its authors published it: where its files are and what they hold.

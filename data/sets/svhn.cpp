@@ -90,8 +90,10 @@ DatasetEntry svhn_entry() {
   constexpr const char *train_sum = "e26dedcc434d2e4c54c9b2d4a06d8373",
                        *test_sum = "eb5a983be6a315427106f1b164d9cef3";
   const PublishedSet published{
-      .files = {{"http://ufldl.stanford.edu/housenumbers/train_32x32.mat", 182040794, train_sum, false},
-                {"http://ufldl.stanford.edu/housenumbers/test_32x32.mat", 64275384, test_sum, false}},
+      .files = {{"http://ufldl.stanford.edu/housenumbers/train_32x32.mat", 182040794, train_sum, false,
+                 "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8"},
+                {"http://ufldl.stanford.edu/housenumbers/test_32x32.mat", 64275384, test_sum, false,
+                 "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b"}},
       .markers = {"train_32x32.mat", "test_32x32.mat"},
       .train = train_images,
       .validation = test_images,

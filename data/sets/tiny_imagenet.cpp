@@ -118,8 +118,9 @@ Dataset open_tiny_imagenet(const fs::path& dir, const DatasetOptions& options) {
 
 DatasetEntry tiny_imagenet_entry() {
   const PublishedSet published{
-      .files = {{"http://cs231n.stanford.edu/tiny-imagenet-200.zip", 248100043,
-                 "90528d7ca1a48142e341f4ef8d21d0de", true}},
+      .files = {{"https://cs231n.stanford.edu/tiny-imagenet-200.zip", 248100043,
+                 "90528d7ca1a48142e341f4ef8d21d0de", true,
+                 "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821"}},
       .folder = "tiny-imagenet-200",
       .markers = {"wnids.txt", "words.txt", "train", "val/images", "val/val_annotations.txt"},
       .train = full_training_set,

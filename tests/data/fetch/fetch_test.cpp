@@ -1,7 +1,7 @@
 #include "data/fetch/fetch.h"
 
 #include "data/fetch/download.h"
-#include "data/fetch/md5.h"
+#include "data/fetch/sums.h"
 #include "data/fetch/unpack.h"
 #include "data/formats/folder.h"
 #include "data/registry.h"
@@ -28,7 +28,7 @@ std::string letters(size_t count) {
 // Whether this build has libcurl and libarchive; if not, reports that the test is skipped.
 bool can_fetch() {
   const TemporaryFolder folder;
-  const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, ""); });
+  const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, {}); });
   if (message.find("this build") == std::string::npos) return true;
   MESSAGE("skipped: " << message);
   return false;
@@ -73,7 +73,7 @@ TEST_CASE("download: whole, cut off and taken up again, from an older part") {
   const std::string bytes = letters(100000), sum = md5_of(bytes);
   server.put("f", bytes);
   int64_t done = 0, total = 0;
-  download(server.url() + "/f", folder / "whole", 100000, sum,
+  download(server.url() + "/f", folder / "whole", 100000, {sum},
            [&](int64_t d, int64_t t) { done = d, total = t; });
   CHECK(bytes_of(folder / "whole") == bytes);
   CHECK(done == 100000);
@@ -81,17 +81,17 @@ TEST_CASE("download: whole, cut off and taken up again, from an older part") {
 
   server.cut_after = 30000;
   server.cuts = 2;
-  download(server.url() + "/f", folder / "cut", 100000, sum);
+  download(server.url() + "/f", folder / "cut", 100000, {sum});
   CHECK(bytes_of(folder / "cut") == bytes);
   CHECK(server.asked() == std::vector<std::string>{"", "", "bytes=30000-", "bytes=60000-"});
 
   put(folder / "older.part", bytes.substr(0, 77777));
-  download(server.url() + "/f", folder / "older", 0, sum);
+  download(server.url() + "/f", folder / "older", 0, {sum});
   CHECK(bytes_of(folder / "older") == bytes);
   CHECK(server.asked().back() == "bytes=77777-");
 
   put(folder / "complete.part", bytes);  // no bytes are missing
-  download(server.url() + "/f", folder / "complete", 100000, sum);
+  download(server.url() + "/f", folder / "complete", 100000, {sum});
   CHECK(bytes_of(folder / "complete") == bytes);
   CHECK(server.asked().size() == 5);
   CHECK(folder.entries() == 4);
@@ -104,14 +104,14 @@ TEST_CASE("download: a part of something else, and a server without ranges, mean
   const std::string bytes = letters(5000), sum = md5_of(bytes);
   server.put("f", bytes);
   put(folder / "a.part", std::string(3000, 'x'));
-  download(server.url() + "/f", folder / "a", 5000, sum);
+  download(server.url() + "/f", folder / "a", 5000, {sum});
   CHECK(bytes_of(folder / "a") == bytes);
   put(folder / "b.part", std::string(9000, 'x'));  // longer than the file, so the server answers 416
-  download(server.url() + "/f", folder / "b", 5000, sum);
+  download(server.url() + "/f", folder / "b", 5000, {sum});
   CHECK(bytes_of(folder / "b") == bytes);
   server.ranges = false;
   put(folder / "c.part", bytes.substr(0, 1000));
-  download(server.url() + "/f", folder / "c", 5000, sum);
+  download(server.url() + "/f", folder / "c", 5000, {sum});
   CHECK(bytes_of(folder / "c") == bytes);
   CHECK(folder.entries() == 3);
 }
@@ -122,20 +122,21 @@ TEST_CASE("download: what goes wrong leaves nothing broken") {
   const TemporaryFolder folder;
   const std::string bytes = letters(5000), sum = md5_of(bytes);
   server.put("f", bytes);
-  check_refused([&] { download(server.url() + "/g", folder / "g", 0, sum); }, server.url() + "/g", "404");
-  check_refused([&] { download(server.url() + "/f", folder / "f", 5000, std::string(32, '0')); },
+  check_refused([&] { download(server.url() + "/g", folder / "g", 0, {sum}); }, server.url() + "/g", "404");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 5000, {std::string(32, '0')}); },
                 server.url() + "/f", sum, "nothing of it was kept");
-  check_refused([&] { download(server.url() + "/f", folder / "f", 4000, sum); }, "4000", "nothing was kept");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 4000, {sum}); }, "4000",
+                "nothing was kept");
   CHECK(folder.entries() == 0);
 
   server.cut_after = 0;
   server.cuts = 100;
   put(folder / "h.part", bytes.substr(0, 200));
-  check_refused([&] { download(server.url() + "/f", folder / "h", 5000, sum); }, "breaks off",
+  check_refused([&] { download(server.url() + "/f", folder / "h", 5000, {sum}); }, "breaks off",
                 "200 bytes are kept");
   CHECK(bytes_of(folder / "h.part") == bytes.substr(0, 200));
-  check_refused([&] { download("ftp://127.0.0.1/f", folder / "i", 0, sum); }, "cannot be reached");
-  check_refused([&] { download(server.url() + "/f", folder / "none" / fs::path("f"), 0, sum); },
+  check_refused([&] { download("ftp://127.0.0.1/f", folder / "i", 0, {sum}); }, "cannot be reached");
+  check_refused([&] { download(server.url() + "/f", folder / "none" / fs::path("f"), 0, {sum}); },
                 "cannot be written");
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("download: offline") {
   const TemporaryFolder folder;
   std::string url;
   { url = HttpServer().url(); }
-  check_refused([&] { download(url + "/f", folder / "f", 0, ""); }, url, "cannot be reached", "online",
+  check_refused([&] { download(url + "/f", folder / "f", 0, {}); }, url, "cannot be reached", "online",
                 (folder / "f"), "--url");
 }
 
@@ -219,6 +220,46 @@ TEST_CASE("fetch: an archive and a file, and once more") {
   fs::remove(folder / "set.tar");
   put(folder / "loose.bin", std::string("another"));
   check_refused([&] { fetch(flat, folder.path(), {}); }, "loose.bin", "remove it");
+}
+
+TEST_CASE("fetch: an archive that is the published one and would leave its folder is refused all the same") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  for (const std::string& member :
+       {tar_member("../evil", "1"), tar_member("set/../../evil", "1"), tar_member(folder / "evil", "1"),
+        tar_member("set/link", "", '2', folder.path())}) {
+    const std::string tar = tar_member("set/data.bin", "1") + member + tar_end();
+    server.put("set.tar", tar);
+    const fs::path dir = folder / "data";
+    put(folder / "sum", tar);
+    const FileSums sums = sums_of_file(folder / "sum");
+    const DatasetEntry set = set_of({{"http://unreachable.invalid/set.tar", static_cast<int64_t>(tar.size()),
+                                      sums.md5, true, sums.sha256}},
+                                    "set", {"data.bin"});
+    check_refused([&] { fetch(set, dir, {.mirror = server.url()}); }, "set.tar");
+    CHECK(!fs::exists(folder / "evil"));
+    CHECK(!fs::exists(dir / "set"));
+    fs::remove_all(dir);
+  }
+}
+
+TEST_CASE("fetch: a file with the right MD5 sum and another SHA-256 sum is refused") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string bytes = letters(77);
+  server.put("f", bytes);
+  const DatasetEntry set =
+      set_of({{"https://unreachable.invalid/f", 77, md5_of(bytes), false, std::string(64, '0')}}, "", {"f"});
+  check_refused([&] { fetch(set, folder.path(), {.mirror = server.url()}); }, "SHA-256",
+                "nothing of it was kept");
+  CHECK(folder.entries() == 0);
+  put(folder / "f", bytes);
+  fs::create_directory(folder / "g");
+  const DatasetEntry other = set_of(
+      {{"https://unreachable.invalid/f", 77, md5_of(bytes), false, std::string(64, '0')}}, "", {"g/h"});
+  check_refused([&] { fetch(other, folder.path(), {}); }, "SHA-256", "remove it");
 }
 
 TEST_CASE("fetch: what needs an account says so") {

@@ -71,6 +71,7 @@ class HttpServer {
       const ssize_t got = recv(client, buffer, sizeof buffer, 0);
       if (got <= 0) break;
       request.append(buffer, static_cast<size_t>(got));
+      if (!request.starts_with('G')) break;  // a client that wants TLS, which is not spoken here
     }
     return request;
   }

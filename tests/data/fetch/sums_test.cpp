@@ -1,4 +1,4 @@
-#include "data/fetch/md5.h"
+#include "data/fetch/sums.h"
 
 #include "tests/data/files.h"
 
@@ -26,11 +26,22 @@ TEST_CASE("md5: the sum of two parts is that of the whole") {
     CHECK(md5({std::span(bytes).first(cut), std::span(bytes).subspan(cut)}) == md5({bytes}));
 }
 
-TEST_CASE("md5: a file that is longer than one piece") {
+TEST_CASE("sums: a file that is longer than one piece") {
   const TemporaryFolder folder;
   put(folder / "a", std::string(300000, 'a'));
-  CHECK(md5_of_file(folder / "a") == md5_text(std::string(300000, 'a')));
-  check_refused([&] { md5_of_file(folder / "b"); }, "cannot be opened");
+  CHECK(sums_of_file(folder / "a").md5 == md5_text(std::string(300000, 'a')));
+  check_refused([&] { sums_of_file(folder / "b"); }, "cannot be opened");
+  put(folder / "c", "abc");  // FIPS 180-4
+  CHECK(sums_of_file(folder / "c").sha256 ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_CASE("sums: another MD5 sum or SHA-256 sum is told, one that is not known is not asked for") {
+  const FileSums found{"a", "b"};
+  CHECK(difference(found, {"a", "b"}) == "");
+  CHECK(difference(found, {"a"}) == "");
+  CHECK(difference(found, {"c", "b"}) == "the MD5 sum a, the published file c");
+  CHECK(difference(found, {"a", "c"}) == "the SHA-256 sum b, the published file c");
 }
 
 }  // namespace tessera
