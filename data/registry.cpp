@@ -13,6 +13,7 @@
 #include "data/sets/tiny_imagenet.h"
 #include "data/subset.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -64,6 +65,13 @@ bool accepts(const ImageSizes& sizes, int size) {
   return size >= sizes.least && size <= sizes.most;
 }
 
+// A checkpoint keeps the names as JSON, which is UTF-8: without them it could not be evaluated.
+void check_class_names(const Dataset& dataset) {
+  for (const std::string& name : dataset.class_names)
+    check(is_utf8(name), dataset.name, ": the class name '", printable(name),
+          "' is not UTF-8; give its folder another name");
+}
+
 }  // namespace
 
 void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
@@ -82,6 +90,7 @@ Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
   check(!entry.needs_folder || !dir.empty(), name, ": no data folder was given; --data DIR names it");
   check_options(entry, options);
   Dataset dataset = entry.open(dir, options);
+  check_class_names(dataset);
   dataset.train = subset(dataset.train, options.train_images, options.seed);
   dataset.validation = subset(dataset.validation, options.validation_images, options.seed);
   return dataset;

@@ -2,6 +2,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/core/dispatch.h"
+#include "engine/core/machine_memory.h"
 #include "engine/ops/loss.h"
 #include "models/architectures.h"
 
@@ -18,6 +19,31 @@ void check_images(const Json& config, const Tensor& images) {
   check(images.rank() == 4 && images.dim(1) == channels && images.dim(2) == side && images.dim(3) == side,
         "model: images ", images.shape(), ", this ", config.at("arch").get<std::string>(), " takes [B, ",
         channels, ", ", side, ", ", side, "]");
+}
+
+constexpr int64_t most_layers = 4096, largest_size = int64_t{1} << 20;
+
+// Bounds for every integer of a config, so that no file keeps the machine busy with a model that none can
+// hold.
+void check_sizes(const Json& value, const std::string& key) {
+  if (value.is_structured()) {
+    for (const auto& [name, inner] : value.items()) check_sizes(inner, value.is_array() ? key : name);
+    return;
+  }
+  if (!value.is_number_integer()) return;
+  const int64_t most = key.find("depth") == key.npos ? largest_size : most_layers;
+  check(value <= Json(most) && value >= Json(-most), "model: ", key, " is ", value.dump(),
+        ", wanted at most ", most);
+}
+
+// A dry run counts the weights before any is made.
+void check_weights_fit(const Json& config, DType dtype) {
+  if (DryRun::active()) return;
+  const DryRun dry;
+  const Model model = build(config, {.dtype = dtype});
+  double bytes = 0;
+  for (const Parameter& p : model.parameters) bytes += static_cast<double>(p.value.bytes());
+  check_memory(bytes, "model: the weights of this config need");
 }
 
 }  // namespace
@@ -50,6 +76,8 @@ Model build(const Json& config, const BuildOptions& options) {
     for (const Architecture& each : architectures()) known.push_back(each.name);
     fail("model: unknown arch '", arch, "'", did_you_mean(arch, known));
   }
+  check_sizes(config, "");
+  check_weights_fit(config, options.dtype);
   Model model;
   model.config = config;
   model.task = row->task;

@@ -12,7 +12,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "engine/core/error.h"
@@ -73,9 +75,27 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
 // Writes to stderr as far as that goes: where it is full or closed nothing else can be said.
 void say_to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
+// Words that no terminal shows in one look, as a number of 300 digits or a name that no file can have, cut
+// short.
+std::string with_short_words(const std::string& message) {
+  constexpr size_t longest = 260, kept = 120;
+  std::string text;
+  for (size_t at = 0; at < message.size();) {
+    const size_t end = std::min(message.find_first_of(" \n", at), message.size() - 1) + 1;
+    text += end - at > longest ? message.substr(at, kept) + "... " : message.substr(at, end - at);
+    at = end;
+  }
+  return text;
+}
+
+// The library's message says "filesystem error: status" before what helps.
+std::string explain(const std::filesystem::filesystem_error& error) {
+  return error.path1().string() + ": " + error.code().message();
+}
+
 // Lines after the first are indented, so that no name with a line end in it passes for a message.
 int complain(const std::string& message) {
-  std::string text = printable(message);
+  std::string text = printable(with_short_words(message));
   for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.replace(at, 1, "\n  ");
   say_to_stderr("tessera: " + text + "\n");
   return static_cast<int>(ExitCode::bad_usage);
@@ -114,6 +134,10 @@ int run_chosen(CLI::App& app, int argc, char** argv) {
     return complain(explain(app, error));
   } catch (const std::bad_alloc&) {
     return complain("out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(explain(error));
+  } catch (const std::length_error&) {
+    return complain("out of memory: a list is wanted that no memory can hold");
   } catch (const std::exception& error) {
     return complain(error.what());
   }

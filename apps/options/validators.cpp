@@ -43,6 +43,14 @@ Validator between(double least, double most) {
                      fmt::format("a number from {} to {}", least, most));
 }
 
+Validator web_address() {
+  return [](const std::string& text) -> std::string {
+    for (const std::string scheme : {"http://", "https://"})
+      if (text.starts_with(scheme) && text.size() > scheme.size() && text[scheme.size()] != '/') return "";
+    return "'" + text + "' is not an address, http://... or https://...";
+  };
+}
+
 Validator one_of(std::vector<std::string> names) {
   return [names = std::move(names)](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) return "";

@@ -15,7 +15,10 @@ namespace {
 
 constexpr const char* automatic = "auto";  // a micro_batch that suits the device
 const Range share = Range::between(0, 1);
-const Range at_least_0 = Range::at_least(0), at_least_1 = Range::at_least(1);
+const Range at_least_0 = Range::at_least(0);
+// Bounds within which the steps of a run can be counted in 64 bits.
+const Range epoch_count = Range::between(1, 1e6), repeats = Range::between(1, 1000);
+const Range image_count = Range::between(0, 1e9), step_count = Range::between(0, 1e12);
 
 GroupRule read_group(Fields f) {
   GroupRule g;
@@ -74,17 +77,17 @@ InitConfig read_init(Fields f) {
 
 CheckpointConfig read_checkpoint(Fields f) {
   CheckpointConfig c;
-  c.every_steps = f.get("every_steps", c.every_steps, at_least_0);
+  c.every_steps = f.get("every_steps", c.every_steps, step_count);
   c.every_minutes = f.get("every_minutes", c.every_minutes, at_least_0);
-  c.every_epochs = f.get("every_epochs", c.every_epochs, at_least_0);
-  c.keep = f.get("keep", c.keep, at_least_0);
+  c.every_epochs = f.get("every_epochs", c.every_epochs, step_count);
+  c.keep = f.get("keep", c.keep, step_count);
   f.done();
   return c;
 }
 
 WatchConfig read_watch(Fields f) {
   WatchConfig w;
-  w.every_steps = f.get("every_steps", w.every_steps, at_least_0);
+  w.every_steps = f.get("every_steps", w.every_steps, step_count);
   f.done();
   return w;
 }
@@ -149,8 +152,8 @@ DataConfig read_data_config(Fields f) {
   d.coarse_labels = f.get("coarse_labels", d.coarse_labels);
   d.cache_mb = f.get("cache_mb", d.cache_mb, Range::between(0, 1 << 20));
   d.on_device = f.get("on_device", d.on_device);
-  d.train_images = f.get("train_images", d.train_images, at_least_0);
-  d.validation_images = f.get("validation_images", d.validation_images, at_least_0);
+  d.train_images = f.get("train_images", d.train_images, image_count);
+  d.validation_images = f.get("validation_images", d.validation_images, image_count);
   d.token_labels = f.get<std::string>("token_labels", d.token_labels);
   f.done();
   return d;
@@ -186,18 +189,18 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   if (task != Task::classify && c.augment.mix.any())
     fail(where, ": augment.mixup and augment.cutmix mix pictures of two classes, which a ",
          task == Task::diffuse ? "diffusion model" : "segmenter", " cannot learn from");
-  c.batch = f.get("batch", c.batch, at_least_1);
+  c.batch = f.get("batch", c.batch, Range::between(1, 1e6));
   if (const Json* micro = f.find("micro_batch"); micro && *micro != Json(automatic)) {
     if (micro->is_string()) f.fail_at("micro_batch", "is ", micro->dump(), ", wanted a number or \"auto\"");
-    c.micro_batch = f.get<int64_t>("micro_batch", at_least_0);
+    c.micro_batch = f.get<int64_t>("micro_batch", Range::between(0, 1e6));
   }
   c.batch_norm = static_cast<BatchNormStatistics>(f.choice("batch_norm", {"batch", "micro_batch"}, "batch") ==
                                                   "micro_batch");
-  c.epochs = f.get("epochs", c.epochs, at_least_1);
-  c.steps = f.get("steps", c.steps, at_least_0);
-  c.passes = f.get("passes", c.passes, at_least_1);
-  c.repetitions = f.get("repetitions", c.repetitions, at_least_1);
-  c.epoch_multiple = f.get("epoch_multiple", c.epoch_multiple, at_least_1);
+  c.epochs = f.get("epochs", c.epochs, epoch_count);
+  c.steps = f.get("steps", c.steps, step_count);
+  c.passes = f.get("passes", c.passes, repeats);
+  c.repetitions = f.get("repetitions", c.repetitions, repeats);
+  c.epoch_multiple = f.get("epoch_multiple", c.epoch_multiple, Range::between(1, 1e9));
   if (auto optimizer = f.find_object("optimizer")) c.optimizer = read_optimizer(*optimizer);
   c.schedule.warmup_epochs = std::min(c.schedule.warmup_epochs, static_cast<double>(c.epochs) / 10);
   if (auto schedule = f.find_object("schedule")) c.schedule = read_schedule(*schedule, c.schedule);
@@ -207,7 +210,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
     f.fail_at("smoothing", "is ", c.smoothing,
               "; a diffusion model is told one class, there is no label to smooth");
   c.ema = f.get("ema", c.ema, share);
-  c.eval_every = f.get("eval_every", c.eval_every, at_least_1);
+  c.eval_every = f.get("eval_every", c.eval_every, epoch_count);
   if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
   if (auto watch = f.find_object("watch")) c.watch = read_watch(*watch);
   c.tensorboard = f.get("tensorboard", c.tensorboard);

@@ -1,10 +1,13 @@
 #include "apps/training/run_parts.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/training/checkpoint.h"
+#include "apps/training/footprint.h"
 #include "apps/training/validation.h"
 #include "engine/core/error.h"
+#include "engine/core/machine_memory.h"
 #include "models/weights.h"
 
 namespace tessera {
@@ -18,6 +21,13 @@ std::shared_ptr<const TokenLabels> token_labels_of(const DataConfig& config, con
   check(model.token_targets != nullptr, "train: data.token_labels is for a model that is trained by token ",
         "labelling, lvvit-s or sp-vit-s say; its patches are classified too (\"dense\": true)");
   return std::make_shared<TokenLabels>(config.token_labels, dataset);
+}
+
+// Two images at once are the least that any model's step takes; the weights of a moving average come on top.
+void check_step_memory(const TrainConfig& config) {
+  const StepMemory memory = step_memory_of(config.model, std::min<int64_t>(config.batch, 2));
+  const int64_t average = config.ema > 0 ? memory.weights : 0;
+  check_memory(static_cast<double>(memory.total() + average), "train: a step of this model needs");
 }
 
 // Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
@@ -62,6 +72,7 @@ Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t 
 }
 
 Model initial_model(const TrainConfig& config, Device device) {
+  if (device == Device::cpu) check_step_memory(config);
   Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
   if (config.init.weights.empty()) return model;
   const std::filesystem::path from = checkpoint_file(config.init.weights);

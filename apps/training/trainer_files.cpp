@@ -8,6 +8,7 @@
 
 #include "apps/training/number_watch.h"
 #include "apps/training/run_identity.h"
+#include "apps/training/saved_state.h"
 #include "apps/training/trainer.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
@@ -17,8 +18,6 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* state_format = "tessera state 2";
-constexpr const char* older_format = "tessera state 1";  // without checksum and config
 constexpr const char* metrics_header =
     "epoch,step,lr,train_loss,train_accuracy,gradient_norm,skipped,validation_loss,validation_top1,"
     "validation_top5";
@@ -36,25 +35,6 @@ void expect_finite(const NamedTensors& tensors, const std::filesystem::path& pat
          "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
 }
 
-const std::string& metadata_of(const TensorFile& file, const char* key) {
-  const auto found = file.metadata.find(key);
-  check(found != file.metadata.end(), file.where, ": is not the state of a run: its metadata has no '", key,
-        "'");
-  return found->second;
-}
-
-// A state of this version carries its checksum; one of the version before has none.
-TensorFile read_state(const std::filesystem::path& path) {
-  TensorFile file = read_safetensors(path);
-  const std::string& format = metadata_of(file, "format");
-  check(format == state_format || format == older_format, file.where, ": has the format '", format,
-        "', this program reads '", state_format, "'");
-  check(file.checked || format == older_format, file.where,
-        ": has no checksum, so it was not written by this program as it is");
-  if (const auto bad = first_not_finite(file.tensors)) fail(file.where, ": ", *bad);
-  return file;
-}
-
 // The saved state or, where that is damaged or gone, the one before it. Nothing where there is none yet.
 std::optional<TensorFile> read_saved_state(RunFolder& folder) {
   const bool is_there = std::filesystem::exists(folder.state());
@@ -69,22 +49,6 @@ std::optional<TensorFile> read_saved_state(RunFolder& folder) {
   fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where));
   folder.event("fell_back", {{"state", folder.previous_state().filename().string()}});
   return file;
-}
-
-// Fails where config.json is not the config that the state was saved under, save for the keys `changed`.
-void expect_same_run(const TensorFile& file, const TrainConfig& config,
-                     const std::vector<std::string>& changed) {
-  const std::string where = file.where + ": config";
-  const Json saved = identity_of(read_train_config(parse_json(metadata_of(file, "config"), where), where));
-  std::string text;
-  for (const std::string& difference : differences(saved, identity_of(config))) {
-    const std::string key = difference.substr(0, difference.find(' '));
-    if (std::ranges::find(changed, key) == changed.end()) text += "\n" + difference;
-  }
-  check(
-      text.empty(), file.where, ": was saved by another run, or config.json has been edited:", text,
-      "\nPut config.json back as it was, give --set for what --resume may change (epochs, optimizer.lr), or "
-      "begin anew with --recipe config.json --out NEW");
 }
 
 }  // namespace
@@ -144,7 +108,7 @@ void Trainer::save_state(const RunFolder& folder) {
   // A state within an epoch is not kept: what is kept does not depend on when a run was interrupted.
   if (ends_epoch_) folder.keep_previous_state();
   write_safetensors(folder.state(), tensors,
-                    {{"format", state_format},
+                    {{"format", state_format()},
                      {"position", to_json(at_).dump()},
                      {"config", identity_of(config_).dump()},
                      {"metrics", folder.rows()}});

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <unordered_set>
 
 #include "engine/core/convert_kernels.h"
 #include "engine/core/device_backend.h"
+#include "engine/core/dispatch.h"
 #include "engine/core/error.h"
 #include "engine/core/lap_clock.h"
 #include "engine/core/read_back.h"
@@ -17,6 +20,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t counted_only = size_t{1} << 28;  // bytes from which a dry run takes addresses alone
 
 class HostClock final : public LapClock {
  public:
@@ -52,6 +56,7 @@ class CpuBackend final : public DeviceBackend {
   void make_ready() override {}
 
   void* allocate(size_t bytes) override {
+    if (DryRun::active() && bytes >= counted_only) return reserve(bytes);
     const size_t alignment = bytes >= huge_page ? huge_page : 64;
     const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void* block = std::aligned_alloc(alignment, rounded);
@@ -60,8 +65,19 @@ class CpuBackend final : public DeviceBackend {
     if (alignment == huge_page) madvise(block, rounded, MADV_HUGEPAGE);
     return block;
   }
-  void release(void* block, size_t) override { std::free(block); }
-  void zero(void* to, size_t bytes) override { std::memset(to, 0, bytes); }
+  void release(void* block, size_t bytes) override {
+    if (bytes >= counted_only) {
+      const std::lock_guard lock(mutex_);
+      if (reserved_.erase(block) > 0) {
+        munmap(block, bytes);
+        return;
+      }
+    }
+    std::free(block);
+  }
+  void zero(void* to, size_t bytes) override {
+    if (!is_only_counted(bytes)) std::memset(to, 0, bytes);
+  }
   void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void copy_to_host(void* host, const void* from, size_t bytes) override { std::memcpy(host, from, bytes); }
   void copy_from_host(void* to, const void* host, size_t bytes) override { std::memcpy(to, host, bytes); }
@@ -76,6 +92,7 @@ class CpuBackend final : public DeviceBackend {
     });
   }
   void fill(int64_t n, double value, DType type, void* to) override {
+    if (is_only_counted(static_cast<size_t>(n) * size_of(type))) return;
     with_type(type, [&]<class T>() { std::fill_n(static_cast<T*>(to), n, converted<T>(value)); });
   }
 
@@ -85,6 +102,24 @@ class CpuBackend final : public DeviceBackend {
     fail("replay: the cpu replays no work; --no-graph leaves it out");
   }
   void allow_tf32(bool) override {}
+
+ private:
+  // A dry run writes nothing into large blocks, which so take no memory.
+  static bool is_only_counted(size_t bytes) { return bytes >= huge_page && DryRun::active(); }
+
+  // Addresses without memory: a dry run counts what a model would take, on a machine that has less.
+  void* reserve(size_t bytes) {
+    void* block =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(block != MAP_FAILED, "memory: another ", bytes,
+          " bytes are more than this machine can even address");
+    const std::lock_guard lock(mutex_);
+    reserved_.insert(block);
+    return block;
+  }
+
+  std::mutex mutex_;
+  std::unordered_set<void*> reserved_;
 };
 
 }  // namespace

@@ -29,6 +29,15 @@ bool is_control(std::string_view character) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = character_at(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string printable(std::string_view text, bool lines) {
   constexpr char hex[] = "0123456789abcdef";
   std::string shown;

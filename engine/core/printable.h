@@ -10,4 +10,7 @@ namespace tessera {
 // `lines`.
 std::string printable(std::string_view text, bool lines = true);
 
+// Whether the text is UTF-8 throughout, as names in JSON and in tensor files must be.
+bool is_utf8(std::string_view text);
+
 }  // namespace tessera

@@ -156,3 +156,38 @@ TEST_CASE("--resume changes how long a run goes on by --set, and refuses an edit
   put(folder / "run/config.json", config.dump());
   check_refused("train --resume " + run, "seed is 6, the state was saved with 5");
 }
+
+TEST_CASE("a name or a number that is too long is told in one short line, without words of the library") {
+  const std::string name(5000, 'a'), number(300, '1');
+  for (const std::string& arguments :
+       {"train --recipe " + name, "report " + name, "predict " + name + " x", "eval " + name,
+        "train --out /tmp/" + name + tiny, "train --recipe demo --stop-after " + number,
+        "train --recipe demo --set batch=" + number}) {
+    const Said said = tessera_program(arguments);
+    CAPTURE(said.err);
+    CHECK(said.code == 2);
+    CHECK(lines_of(said.err) == 1);
+    CHECK(said.err.size() < 400);
+    CHECK(said.err.find("filesystem error") == std::string::npos);
+    CHECK(said.err.find("std::") == std::string::npos);
+  }
+}
+
+TEST_CASE("an address that is none is refused, the empty one too") {
+  const TemporaryFolder folder;
+  for (const char* url : {"''", "ftp://x/y", "http://", "https:///x"})
+    check_refused(std::string("data fetch mnist ") + (folder / "data").string() + " --url " + url, "--url: ");
+  CHECK(!fs::exists(folder / "data"));
+}
+
+TEST_CASE("a run that no machine holds is refused at once, with what it would need") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  check_refused("train --out " + run + tiny + "--set model.dim=65536 --set model.depth=64",
+                "of memory, here are ");
+  check_refused("train --out " + run + tiny + "--set model.depth=2147483648", "wanted at most 4096");
+  for (const char* key : {"epochs", "batch", "steps", "passes", "repetitions", "data.train_images"})
+    check_refused("train --out " + run + tiny + "--set " + key + "=9223372036854775807",
+                  "9223372036854775807, wanted");
+  CHECK(!fs::exists(run));
+}

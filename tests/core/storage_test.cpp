@@ -3,8 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <fstream>
 
+#include "engine/core/dispatch.h"
 #include "engine/core/error.h"
+#include "engine/core/machine_memory.h"
+#include "engine/core/printable.h"
 #include "engine/core/tensor.h"
 #include "tests/error_of.h"
 
@@ -71,4 +75,42 @@ TEST_CASE("storage: memory that is not there is an error that leaves the books r
         "memory: no 4503599627370496 bytes left on the cpu; try a smaller batch");
   CHECK(stats().in_use == before.in_use);
   CHECK(stats().peak == before.peak);
+}
+
+TEST_CASE("storage: a dry run counts more than the machine has, and takes none of it") {
+  const auto resident_pages = [] {
+    std::ifstream file("/proc/self/statm");
+    int64_t all = 0, resident = 0;
+    file >> all >> resident;
+    return resident;
+  };
+  const MemoryStats before = stats();
+  const int64_t pages = resident_pages();
+  {
+    const DryRun dry;
+    const Tensor large = Tensor::zeros({int64_t{1} << 38}), other = Tensor::full({int64_t{1} << 26}, 1);
+    CHECK(stats().in_use - before.in_use == (size_t{1} << 40) + (size_t{1} << 28));
+  }
+  CHECK(resident_pages() - pages < 1000);
+  release_cached(Device::cpu);
+  CHECK(stats().reserved <= before.reserved);
+}
+
+TEST_CASE("machine memory: more than there is, is refused with both figures") {
+  const int64_t here = machine_memory();
+  if (here == 0) {
+    MESSAGE("skipped: this system does not tell its memory");
+    return;
+  }
+  CHECK(here > int64_t{1} << 28);
+  CHECK_NOTHROW(check_memory(static_cast<double>(here), "model: needs"));
+  const std::string why = error_of([] { check_memory(3.14e17, "model: the weights need"); });
+  CHECK(why.starts_with("model: the weights need 314 PB of memory, here are "));
+  CHECK(error_of([] { check_memory(3.1e18, "x"); }).starts_with("x 3.1 EB of memory"));
+}
+
+TEST_CASE("printable: what is UTF-8") {
+  for (const char* text : {"", "cat", "Gr\xc3\xbc\xc3\x9f", "\xe7\x8c\xab", "\xf0\x9f\x90\x88"})
+    CHECK(is_utf8(text));
+  for (const char* text : {"caf\xe9", "\xc3", "a\xff", "\xe7\x8c", "\xc0\x80"}) CHECK(!is_utf8(text));
 }

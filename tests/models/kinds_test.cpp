@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "engine/core/dispatch.h"
 #include "models/model.h"
@@ -70,4 +71,28 @@ TEST_CASE("a shift that truncates to 0 pixels is refused; a ratio of 0 is one's 
   CHECK(error_of([&] { build(changed(preset("rmt-t", 64, 10), stems)); }).find("truncates") !=
         std::string::npos);
   CHECK_NOTHROW(build(changed(preset("lvvit-t", 64, 10), stems)));
+}
+
+TEST_CASE("a size that no model has is refused before anything is built") {
+  for (const auto& [key, value, why] :
+       {std::tuple{"depth", int64_t{1} << 31, "depth is 2147483648, wanted at most 4096"},
+        {"depth", int64_t{4097}, "wanted at most 4096"},
+        {"dim", int64_t{1} << 40, "dim is 1099511627776, wanted at most 1048576"}}) {
+    Json config = preset("vit", 32, 10);
+    config[key] = value;
+    CHECK(error_of([&] { build(config); }).find(why) != std::string::npos);
+  }
+  Json heads = preset("vit", 32, 10);
+  heads["attention"]["heads"] = 99999999999;
+  CHECK(error_of([&] { build(heads); }) == "model: heads is 99999999999, wanted at most 1048576");
+}
+
+TEST_CASE(
+    "weights that this machine cannot hold are refused with what they need, and are counted in a dry run") {
+  Json config = preset("vit", 32, 10);
+  config["dim"] = 98304;
+  config["depth"] = 64;
+  CHECK(error_of([&] { build(config); }).starts_with("model: the weights of this config need "));
+  const DryRun dry;
+  CHECK_NOTHROW(build(config));
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/training/csv.h"
 #include "engine/core/error.h"
 #include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
@@ -52,4 +53,10 @@ TEST_CASE("one process at a time has a run, and none is written over") {
   CHECK(free_folder(folder / "other") == folder / "other");
   CHECK(error_of([&] { RunFolder::open(folder / "other"); }).find("no run to go on with") !=
         std::string::npos);
+}
+
+TEST_CASE("a field of a table that a spreadsheet would compute is neutral, a number stays") {
+  CHECK(csv_line({"=1+1", "+cat", "-dog", "@sum", "-0.5", "+1", "-1e-05", "a=b", ""}) ==
+        "'=1+1,'+cat,'-dog,'@sum,-0.5,+1,-1e-05,a=b,\n");
+  CHECK(csv_line({"=HYPERLINK(\"x\",\"y\")"}) == "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"\n");
 }

@@ -61,6 +61,7 @@ void add_data_fetch(Command& data) {
       ->required()
       ->type_name("DIR");
   command.add_option("--url", options->mirror, "A mirror that has the files under their names")
+      ->check(web_address())
       ->type_name("BASE");
   command.add_flag("--keep", options->keep, "Keep the archive after it was unpacked");
   on_run(command, [options] { return run(*options); });

@@ -117,4 +117,11 @@ TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixel
   CHECK(two == random_image(20, 20, 1));
 }
 
+TEST_CASE("folder: a class whose name is not UTF-8 is refused before anything is trained") {
+  const TemporaryFolder folder;
+  put_class(folder / "dog", 2);
+  put_class(folder / "caf\xe9", 2);
+  check_refused([&] { open_dataset("folder", folder.path()); }, "'caf\\xe9' is not UTF-8");
+}
+
 }  // namespace tessera

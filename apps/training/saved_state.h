@@ -1,0 +1,28 @@
+#pragma once
+
+// The file from which a run goes on, state.safetensors: reading it and comparing it with the run.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/training/config.h"
+#include "engine/io/safetensors.h"
+
+namespace tessera {
+
+// The format that is written, the value of "format" in the file's metadata.
+const char* state_format();
+
+// Reads a state. Fails for a damaged file, for another format, and for numbers that are not finite. A state
+// of this version carries its checksum; one of the version before has none.
+TensorFile read_state(const std::filesystem::path& path);
+
+// An entry of the metadata. Fails where there is none.
+const std::string& metadata_of(const TensorFile& file, const char* key);
+
+// Fails where `config` is not the config that the state was saved under, save for the keys `changed`.
+void expect_same_run(const TensorFile& file, const TrainConfig& config,
+                     const std::vector<std::string>& changed);
+
+}  // namespace tessera
