@@ -17,7 +17,8 @@ const std::string tiny =
 
 // The verdict on one subject, and all that is said of it.
 nlohmann::json finding(const Said& said, const std::string& subject, const std::string& verdict) {
-  for (const auto& each : said.json()["findings"])
+  const nlohmann::json all = said.json();
+  for (const auto& each : all["findings"])
     if (each["subject"] == subject && each["verdict"] == verdict) return each;
   return nullptr;
 }
@@ -114,6 +115,8 @@ TEST_CASE("doctor: a data folder that is taken for what it is, and its faults") 
   CHECK(bad.code == 1);
   CHECK(finding(bad, "unreadable", "WRONG")["advice"].get<std::string>().find("Replace") !=
         std::string::npos);
-  check_refused("doctor " + (folder / "none").string(), "is no folder");
+  const Said none = doctor(folder / "none");
+  CHECK(none.code == 2);
+  CHECK(none.complains_of("is no folder"));
   CHECK(doctor(folder.path()).code == 1);  // one class folder
 }
