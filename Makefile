@@ -47,23 +47,23 @@ test: build ## run all tests
 program: configure
 	cmake --build $(BUILD) -j $(JOBS) --target tessera
 
-# $(call demo,NAME,what it trains on,arguments of train): builds the program, trains, and shows one pass.
+# $(call demo,NAME,what it trains on,recipe,arguments): builds the program, trains, and shows one pass.
 define demo
 	@if [ -x $(BUILD)/tessera ]; then echo "Brings $(BUILD)/tessera up to date,"; \
 	else echo "Builds $(BUILD)/tessera, about $$(( ($(BUILD_SECONDS) / $(JOBS) + 59) / 60 )) minutes on $(JOBS) processors,"; \
 	fi | sed "s/$$/ then trains a small SL-ViT on $(2), about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
 	@$(MAKE) --no-print-directory program
 	@set -e; run=runs/$(1)-$$(date +%Y%m%d-%H%M%S); \
-	$(BUILD)/tessera train $(3) --out $$run; \
-	$(BUILD)/tessera inspect $$run --out $$run/inspect.html; \
+	$(BUILD)/tessera train --recipe $(3) $(4) --out $$run; \
+	$(BUILD)/tessera inspect $$run $(4) --out $$run/inspect.html; \
 	echo "Every gradient of one picture: open $$run/inspect.html in a browser. The first lesson: $(BUILD)/tessera inspect --lesson"
 endef
 
 demo: ## build the program alone, train SL-ViT on built-in shapes and show its gradients, some minutes on two cores
-	$(call demo,demo,built-in shapes,--recipe demo)
+	$(call demo,demo,built-in shapes,demo)
 
 demo-pictures: ## the same with real pictures: tiles of the eight photographs of data/closeups
-	$(call demo,demo-pictures,tiles of eight photographs,--recipe closeups --data data/closeups)
+	$(call demo,demo-pictures,tiles of eight photographs,closeups,--data data/closeups)
 
 bench: build ## measure kernels and a training step against this machine's GEMM peak
 	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
