@@ -28,6 +28,14 @@ std::vector<std::string> ablate_lines() {
   return lines;
 }
 
+// Fewer blocks of the line's model.
+std::string made_shallow(const std::string& line) {
+  if (line.find("--recipe sdt") != std::string::npos) return " --set 'model.depth=[1,1,1,1]'";
+  if (line.find("--recipe sp-vit") != std::string::npos)
+    return " --set model.depth=3 --set model.sp_layers=2";
+  return " --set model.depth=2";
+}
+
 // Four shapes of 64 x 64 pixels and one step, in place of the line's data and regime.
 std::string made_small(const std::string& line, const std::string& out) {
   static const std::regex data(" --data \\S+"), folder(" --out \\S+");
@@ -38,7 +46,7 @@ std::string made_small(const std::string& line, const std::string& out) {
         "micro_batch=auto", "batch_norm=batch", "passes=1", "repetitions=1", "epoch_multiple=1",
         "schedule.warmup_epochs=0", "schedule.cooldown_epochs=0"})
     small += std::string(" --set ") + assignment;
-  return small;
+  return small + made_shallow(line);
 }
 
 // The number of choices of the line's grid: values outside of brackets and quotes.
@@ -85,4 +93,24 @@ TEST_CASE("a choice that the config refuses is shown with its reason") {
   const auto rows = said.json().at("rows");
   CHECK(rows.at(0).at("note").get<std::string>().find("truncates to 0") != std::string::npos);
   CHECK(rows.at(1).at("note").is_null());
+}
+
+TEST_CASE("fine-tuning at a larger size begins with the weights of a run at the smaller one") {
+  const TemporaryFolder folder;
+  const std::string small =
+      " --dataset shapes --epochs 1 --threads 2 --set model.depth=3 --set model.sp_layers=2 --set "
+      "data.train_images=4 --set data.validation_images=4 "
+      "--set batch=4 --set micro_batch=4 --set schedule.warmup_epochs=0 --set schedule.cooldown_epochs=0 "
+      "--out ";
+  const std::string before = folder / "64", after = folder / "96";
+  REQUIRE(
+      tessera_program("train --recipe sp-vit-s-imagenet --set data.image_size=64" + small + before).code ==
+      0);
+  const Said said = tessera_program(
+      "train --recipe sp-vit-s-imagenet-384 --set data.image_size=96 --resize-positions --init " + before +
+      small + after);
+  CAPTURE(said.err);
+  CHECK(said.code == 0);
+  CHECK(said.out.find("lr 5.00e-06") != std::string::npos);
+  CHECK(std::filesystem::exists(std::filesystem::path(after) / "report.html"));
 }
