@@ -21,6 +21,8 @@ LAUNCHER = $(if $(shell command -v ccache),"-DCMAKE_CXX_COMPILER_LAUNCHER=$(SLOP
 CONFIGURE = cmake -G Ninja -S . $(WERROR:%=-DTESSERA_WERROR=%) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
 EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_training test_commands)  # the last takes hours there
+# Sanitized builds have one kind of kernels, this machine's.
+SANITIZED = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_NATIVE=ON
 CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
@@ -85,12 +87,12 @@ lint: deps ## check the format, run clang-tidy and eslint
 	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector docs
 
 asan: deps ## run the tests under the address and undefined-behaviour sanitizers
-	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=address,undefined
+	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF $(SANITIZED) -DTESSERA_SANITIZE=address,undefined
 	cmake --build build-asan -j $(JOBS)
 	cd build-asan && $(CTEST)
 
 tsan: deps ## run the tests under the thread sanitizer
-	@$(CONFIGURE) -B build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=thread
+	@$(CONFIGURE) -B build-tsan $(SANITIZED) -DTESSERA_SANITIZE=thread
 	cmake --build build-tsan -j $(JOBS)
 	cd build-tsan && $(CTEST)
 
@@ -120,14 +122,14 @@ sbom: program ## list what the program is made of and linked with (CycloneDX), i
 fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	@.ci/deps clang
 	$(CONFIGURE) -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DTESSERA_TESTS=OFF -DTESSERA_BENCH=OFF -DTESSERA_FUZZ=ON \
+	  -DTESSERA_TESTS=OFF -DTESSERA_BENCH=OFF -DTESSERA_FUZZ=ON -DTESSERA_NATIVE=ON \
 	  -DTESSERA_SANITIZE=fuzzer-no-link,address,undefined
 	cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build-fuzz $(MINUTES)
 
 emulate: deps ## test the CUDA kernels on this processor, without a GPU (SANITIZE=thread: races, address: overruns)
 	@$(CONFIGURE) -B $(EMULATED) -DTESSERA_CUDA=EMULATED -DTESSERA_BENCH=OFF \
-	  $(if $(SANITIZE),-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_SANITIZE=$(SANITIZE))
+	  $(if $(SANITIZE),$(SANITIZED) -DTESSERA_SANITIZE=$(SANITIZE),-DTESSERA_NATIVE=ON)
 	cmake --build $(EMULATED) -j $(JOBS) --target tessera $(EMULATED_TESTS)
 	@export TSAN_OPTIONS=suppressions=$(CURDIR)/tests/house/tsan.supp ASAN_OPTIONS=detect_leaks=0; status=0; \
 	for test in $(EMULATED_TESTS); do \

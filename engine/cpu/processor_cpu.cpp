@@ -1,6 +1,8 @@
 #include "engine/cpu/processor.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 
 #include "engine/core/error.h"
@@ -37,9 +39,12 @@ bool has_amx() {
 
 Processor best() {
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Processor::any;
+  for (const bool has : {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0,
+                         __builtin_cpu_supports("bmi") != 0, __builtin_cpu_supports("bmi2") != 0})
+    if (!has) return Processor::any;
   for (const bool has : {__builtin_cpu_supports("avx512f") != 0, __builtin_cpu_supports("avx512bw") != 0,
-                         __builtin_cpu_supports("avx512vl") != 0, __builtin_cpu_supports("avx512dq") != 0})
+                         __builtin_cpu_supports("avx512vl") != 0, __builtin_cpu_supports("avx512dq") != 0,
+                         __builtin_cpu_supports("avx512cd") != 0})
     if (!has) return Processor::avx2;
   if (!__builtin_cpu_supports("avx512bf16")) return Processor::avx512;
   return has_amx() ? Processor::amx : Processor::avx512_bf16;
@@ -52,16 +57,49 @@ Processor chosen() {
   const Processor has = best();
   const char* wanted = std::getenv("TESSERA_CPU");
   if (!wanted || !*wanted) return has;
-  for (size_t i = 1; i < names.size(); ++i)
+  for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == std::string(wanted)) {
       check(i <= static_cast<size_t>(has), "TESSERA_CPU=", wanted, ": this processor is of the kind ",
-            name(has), "; unset it, or name that or one before it (avx2, avx512, avx512bf16, amx)");
+            name(has), "; unset it, or name that or one before it (any, avx2, avx512, avx512bf16, amx)");
       return static_cast<Processor>(i);
     }
-  fail("TESSERA_CPU=", wanted, ": no such kind of processor; avx2, avx512, avx512bf16 and amx are");
+  fail("TESSERA_CPU=", wanted, ": no such kind of processor; any, avx2, avx512, avx512bf16 and amx are");
 }
 
 }  // namespace
+
+#if defined(TESSERA_KERNEL_VARIANTS)
+// Made by separateKinds.cmake: the kernels of each kind in one order, and those in use.
+extern "C" {
+extern const uint64_t tessera_kernel_count;
+extern void* const tessera_kernels_any[];
+extern void* const tessera_kernels_avx2[];
+extern void* const tessera_kernels_avx512[];
+extern void* tessera_kernels_chosen[];
+}
+
+namespace {
+
+// The best kind with kernels in the tables that this processor takes.
+Processor kind_of_table() { return std::min(processor(), Processor::avx512); }
+
+// Puts this processor's kernels in use, before main() and so before any thread. What TESSERA_CPU asks for and
+// cannot have is reported by the first call of processor() after that.
+[[gnu::constructor]] void choose_kernels() noexcept try {
+  const Processor kind = kind_of_table();
+  const auto* kernels = kind == Processor::avx512 ? tessera_kernels_avx512
+                        : kind == Processor::avx2 ? tessera_kernels_avx2
+                                                  : tessera_kernels_any;
+  std::copy_n(kernels, tessera_kernel_count, tessera_kernels_chosen);
+} catch (const Error&) {
+}
+
+}  // namespace
+
+std::string kernels_in_use() { return name(kind_of_table()); }
+#else
+std::string kernels_in_use() { return "native"; }
+#endif
 
 Processor processor() {
   static const Processor kind = chosen();

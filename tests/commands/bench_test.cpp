@@ -103,6 +103,8 @@ TEST_CASE(
     const Said said = tessera_program("bench gemm --threads 1", "TESSERA_CPU=avx2");
     REQUIRE(said.code == 0);
     CHECK(said.out.find("bf16 is slower than f32 here") != std::string::npos);
+    const bool native = said.out.find("Tessera's linear, native") != std::string::npos;
+    CHECK((native || said.out.find("Tessera's linear, avx2") != std::string::npos));
   }
   const Said unknown = tessera_program("bench gemm --threads 1", "TESSERA_CPU=pentium");
   CHECK(unknown.code == 2);

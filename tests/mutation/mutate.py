@@ -96,7 +96,8 @@ class Build:
         self.folder = folder.resolve()
         self.compilations = {}
         for entry in json.loads((self.folder / "compile_commands.json").read_text()):
-            self.compilations[str(Path(entry["file"]).resolve())] = shlex.split(entry["command"])
+            # A kernel is compiled for several kinds of processors; the first one runs on all.
+            self.compilations.setdefault(str(Path(entry["file"]).resolve()), shlex.split(entry["command"]))
         self.links = {}
 
     def is_emulated(self):
@@ -125,6 +126,14 @@ class Build:
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
         return (name, output) if done.returncode == 0 else (None, done.stderr[-2000:])
 
+    def other_kernels(self, names):
+        """The kernels that a changed one calls or is called by: its kind's, instead of those that a start chooses."""
+        kernels = "CMakeFiles/tessera_engine_any.dir"
+        if not any(name.startswith(kernels) for name in names):
+            return []
+        found = [str(path.relative_to(self.folder)) for path in (self.folder / kernels).rglob("*.o")]
+        return sorted(set(found) - set(names))
+
     def link(self, target, objects, scratch):
         """The executable `target` (tests/test_ops) with these objects in the place of their originals."""
         output = scratch / Path(target).name
@@ -136,7 +145,7 @@ class Build:
                 command[command.index(name)] = str(path)
             else:
                 ahead.append(str(path))
-        command[1:1] = ahead
+        command[1:1] = ahead + self.other_kernels([name for name, _ in objects])
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
         return output if done.returncode == 0 else None, done.stderr[-2000:]
 

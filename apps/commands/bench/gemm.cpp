@@ -13,6 +13,7 @@
 #include "engine/core/parallel.h"
 #include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/gemm.h"
+#include "engine/cpu/processor.h"
 
 namespace tessera {
 
@@ -28,9 +29,9 @@ constexpr Column columns[] = {
 
 // The kernels that linear has for a type; bf16 without instructions of its own takes those of f32.
 std::string linear_kernels(DType dtype) {
-  const std::string linear = "Tessera's linear";
-  if (dtype != DType::bf16) return linear;
-  return linear + ", " + (bf16_kernels() ? bf16_kernels()->name : "widened to f32");
+  const std::string linear = "Tessera's linear, ";
+  if (dtype != DType::bf16) return linear + kernels_in_use();
+  return linear + (bf16_kernels() ? bf16_kernels()->name : "widened to f32");
 }
 
 // What training in bf16 costs where the processor has no instructions for it.
@@ -66,8 +67,8 @@ void add_bench_gemm(Command& bench) {
   Command& command = add_command(
       bench, "gemm", "The machine's matrix product at its best: the peak that others are held to.",
       {"tessera bench gemm --threads 1", "TESSERA_CPU=avx2 tessera bench gemm"},
-      "The kernels are those of this processor, or of an older kind that TESSERA_CPU names: avx2, avx512,\n"
-      "avx512bf16, amx.");
+      "The kernels are those of this processor, or of an older kind that TESSERA_CPU names:\n"
+      "any, avx2, avx512, avx512bf16, amx.");
   const auto json = std::make_shared<bool>(false);
   add_threads(command);
   add_json(command, *json);
