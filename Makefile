@@ -27,7 +27,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture fuzz hardening sbom emulate \
+.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture fuzz compare-pictures hardening sbom emulate \
         gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
@@ -126,6 +126,10 @@ fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	  -DTESSERA_SANITIZE=fuzzer-no-link,address,undefined
 	cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build-fuzz $(MINUTES)
+
+compare-pictures: configure ## decode pictures, whole and damaged, beside Pillow, where python3 has it (PICTURES=2000)
+	cmake --build $(BUILD) -j $(JOBS) --target decode_pictures
+	tests/fuzz/pillow/compare_with_pillow.py --decoder $(BUILD)/tests/decode_pictures --pictures $(or $(PICTURES),2000)
 
 emulate: deps ## test the CUDA kernels on this processor, without a GPU (SANITIZE=thread: races, address: overruns)
 	@$(CONFIGURE) -B $(EMULATED) -DTESSERA_CUDA=EMULATED -DTESSERA_BENCH=OFF \

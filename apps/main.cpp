@@ -1,9 +1,37 @@
 // tessera: train, evaluate, explain and measure vision transformers from the command line.
 
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 
+namespace {
+
+std::atomic<bool> memory_ran_out{false};
+
+void note_no_memory() {
+  memory_ran_out = true;
+  throw std::bad_alloc();
+}
+
+// A library's destructor that wants memory and gets none cannot be unwound: the JSON library's is one. What
+// is on the disk is whole at any moment, so the program ends as it does for every other error.
+[[noreturn]] void end_without_memory() {
+  if (!memory_ran_out) std::abort();
+  constexpr char message[] = "tessera: out of memory\n";
+  const auto written = write(STDERR_FILENO, message, sizeof message - 1);
+  _exit(written < 0 ? 2 : static_cast<int>(tessera::ExitCode::bad_usage));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_new_handler(note_no_memory);
+  std::set_terminate(end_without_memory);
   tessera::Command app("A deep-learning engine for vision transformers that learn from small datasets.",
                        "tessera");
 #define TESSERA_ADD(name) tessera::add_##name(app);

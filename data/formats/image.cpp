@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <numeric>
 
 #include "data/formats/decoding.h"
@@ -12,10 +13,21 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
+namespace tessera {
+// stb's encoder does not look whether it got memory.
+static void* memory_or_throw(void* block) {
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+}  // namespace tessera
+
 // Zeroed memory, because a damaged file can make stb_image read a table that the file does not define.
 #define STBI_MALLOC(bytes) std::calloc(1, bytes)
 #define STBI_REALLOC(block, bytes) std::realloc(block, bytes)
 #define STBI_FREE(block) std::free(block)
+#define STBIW_MALLOC(bytes) tessera::memory_or_throw(std::malloc(bytes))
+#define STBIW_REALLOC(block, bytes) tessera::memory_or_throw(std::realloc(block, bytes))
+#define STBIW_FREE(block) std::free(block)
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
 #define STBI_ONLY_BMP

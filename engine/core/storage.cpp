@@ -47,13 +47,11 @@ class Pool {
   void give(void* block, size_t bytes) {
     std::lock_guard lock(mutex_);
     stats_.in_use -= bytes;
-    const auto home = home_.find(block);
-    if (home == home_.end()) {
-      waiting_.emplace(Key{no_set, bytes}, block);
-    } else if (home->second.constant) {
-      constants_.emplace(home->second.set, std::pair(bytes, block));
-    } else {
-      waiting_.emplace(Key{home->second.set, bytes}, block);
+    try {
+      keep(block, bytes);
+    } catch (const std::bad_alloc&) {  // there is no memory even to note it; a destructor may not fail
+      stats_.reserved -= bytes;
+      backend(device_).release(block, bytes);
     }
   }
 
@@ -98,6 +96,17 @@ class Pool {
   }
 
  private:
+  void keep(void* block, size_t bytes) {
+    const auto home = home_.find(block);
+    if (home == home_.end()) {
+      waiting_.emplace(Key{no_set, bytes}, block);
+    } else if (home->second.constant) {
+      constants_.emplace(home->second.set, std::pair(bytes, block));
+    } else {
+      waiting_.emplace(Key{home->second.set, bytes}, block);
+    }
+  }
+
   void* ask_system(size_t bytes) {
     void* block = nullptr;
     try {

@@ -184,6 +184,96 @@ TEST_CASE("a new run whose folder cannot be written to can be begun again") {
     }
 }
 
+namespace {
+
+// How many of the calls are made to fail: TESSERA_FAULTS_EACH=0 means every one, which takes hours.
+int faults_wanted() {
+  const char* wanted = std::getenv("TESSERA_FAULTS_EACH");
+  return wanted ? std::atoi(wanted) : 12;
+}
+
+// A whole new run while the N-th call fails.
+class NewRun {
+ public:
+  NewRun() { REQUIRE(shell(arguments(folder_ / "whole")).code == 0); }
+
+  // How many such calls a run makes.
+  int64_t calls(const std::string& call) const {
+    const fs::path run = folder_ / "run", mark = folder_ / "mark";
+    int64_t below = 0, above = 1;  // the first is made, the second is not
+    while (struck(call, above)) below = above, above *= 4;
+    while (above - below > 1) {
+      const int64_t middle = (below + above) / 2;
+      (struck(call, middle) ? below : above) = middle;
+    }
+    return below;
+  }
+
+  // It ends with one line and exit code 2, or does without; and can then be gone on with, to the same end.
+  void strike(const std::string& call, int64_t at) const {
+    CAPTURE(call);
+    CAPTURE(at);
+    const fs::path run = folder_ / "run";
+    const Said said = failing(call, at);
+    CAPTURE(said.code);
+    CAPTURE(said.err);
+    CHECK((said.code == 0 || said.code == 2));
+    CHECK(std::count(said.err.begin(), said.err.end(), '\n') <= 1);
+    CHECK((said.code == 0 || said.err.starts_with("tessera: ")));
+    const bool begun = fs::exists(run / "config.json");
+    if (begun) check_readable(run);
+    const std::string rest = begun ? program_path() + " train --resume " + run.string() : arguments(run);
+    const Said end = shell(rest);
+    CAPTURE(end.err);
+    CHECK(end.code == 0);
+    check_same_run(folder_ / "whole", run);
+  }
+
+ private:
+  static Said shell(const std::string& command) { return Faults::shell(command); }
+  static std::string arguments(const fs::path& run) {
+    return program_path() + " train --out " + run.string() + in_quotes(tiny_run(false));
+  }
+
+  Said failing(const std::string& call, int64_t at) const {
+    fs::remove_all(folder_ / "run");
+    return shell("LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + (folder_ / "run").string() +
+                 " FAULT_CALL=" + call + " FAULT_AT=" + std::to_string(at) +
+                 " FAULT_MARK=" + (folder_ / "mark").string() + " " + arguments(folder_ / "run"));
+  }
+
+  bool struck(const std::string& call, int64_t at) const {
+    failing(call, at);
+    return fs::remove(folder_ / "mark");
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "whichever call to the disk fails in a whole new run, it ends with one line and can be gone on with") {
+  const NewRun run;
+  for (const std::string call :
+       {"open", "write", "short", "chmod", "fsync", "close", "rename", "mkdir", "find", "read", "flock"}) {
+    const int64_t all = run.calls(call);
+    CHECK(all > 0);
+    for (int64_t at = 1; at <= all; ++at) run.strike(call, at);
+    MESSAGE(call, ": all of ", all, " calls");
+  }
+}
+
+TEST_CASE("whichever request for memory fails, a run ends with one line, or goes on, and nothing is lost") {
+  const NewRun run;
+  for (const std::string call : {"malloc", "mmap"}) {
+    const int64_t all = run.calls(call);
+    const int64_t wanted = faults_wanted() == 0 ? all : std::min<int64_t>(all, faults_wanted());
+    for (int64_t i = 0; i < wanted; ++i) run.strike(call, 1 + i * all / wanted);
+    MESSAGE(call, ": ", wanted, " of ", all, " calls");
+  }
+}
+
 TEST_CASE("a file that may not grow any more is an error like a full disk") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run";

@@ -24,11 +24,13 @@ class Victim {
  public:
   Victim(const TemporaryFolder& folder, const fs::path& run) : folder_(folder), run_(run) {}
 
-  // One session, for so long; whether it was killed before its end.
-  bool session(std::chrono::microseconds time) const {
+  // One session, for so long; whether it was killed before its end. A resumed one may have other threads.
+  bool session(std::chrono::microseconds time, int threads) const {
     std::vector<std::string> words{"train", fs::exists(run_ / "config.json") ? "--resume" : "--out", run_};
     if (words[1] == "--out")
       for (const std::string& word : tiny_run(true)) words.push_back(word);
+    else
+      words.insert(words.end(), {"--threads", std::to_string(threads)});
     const Running program(folder_, words);
     std::this_thread::sleep_for(time);
     program.send(SIGKILL);
@@ -56,10 +58,12 @@ TEST_CASE("a run that is killed again and again loses nothing and ends as if it 
   std::mt19937 random(1);
   std::uniform_real_distribution<double> moment(0, 0.7 * a_run.count());
   const Victim victim(folder, run);
-  int kills = 0, finished = 0, half_written = 0;
+  int kills = 0, finished = 0, half_written = 0, sessions = 0, moved = 0;
   while (kills < kills_wanted()) {
-    if (victim.session(std::chrono::microseconds(static_cast<int64_t>(moment(random))))) {
+    const int threads = ++sessions % 5 == 0 ? 2 + sessions % 3 : 1;
+    if (victim.session(std::chrono::microseconds(static_cast<int64_t>(moment(random))), threads)) {
       ++kills;
+      moved += threads > 1;
       if (fs::exists(run)) half_written += check_readable(run) > 0;
       continue;
     }
@@ -72,6 +76,6 @@ TEST_CASE("a run that is killed again and again loses nothing and ends as if it 
                                            : "train --out " + run.string() + in_quotes(tiny_run(true));
   REQUIRE(tessera_program(last).code == 0);
   check_same_run(whole, run);
-  MESSAGE(kills, " kills, ", half_written, " of them while a file was written; ", finished + 1,
-          " runs finished, all with the same bytes");
+  MESSAGE(kills, " kills, ", moved, " of sessions with another number of threads, ", half_written,
+          " of them while a file was written; ", finished + 1, " runs finished, all with the same bytes");
 }

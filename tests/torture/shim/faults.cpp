@@ -2,7 +2,8 @@
 //
 //   FAULT_FOLDER  the calls that count are those on files of this folder
 //   FAULT_CALL    open (a new file), write, short (half is written, then no more), chmod, fsync, close or
-//                 rename; of those that read: find (open a file that is there), read, flock; mkdir
+//                 rename; of those that read: find (open a file that is there), read, flock; mkdir; and of
+//                 any folder, from the program's main on: malloc (with its kin), mmap
 //   FAULT_AT      the number of the call that fails, from 1
 //   FAULT_LASTS   1: those after it fail too, as on a disk that stays full
 //   FAULT_MARK    a file that is made when a call has failed
@@ -10,7 +11,9 @@
 //
 // The calls go to the kernel directly, so that nothing stands between.
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -161,5 +164,62 @@ int close(int descriptor) {
 int rename(const char* from, const char* to) noexcept {
   if (in_folder(to) && fails("rename")) return failed(EIO);
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+// ---- Memory ----
+
+void* __libc_malloc(size_t bytes) noexcept;
+void* __libc_calloc(size_t count, size_t bytes) noexcept;
+void* __libc_realloc(void* block, size_t bytes) noexcept;
+void* __libc_memalign(size_t alignment, size_t bytes) noexcept;
+
+// What the loader and constructors of static objects ask for does not count: nothing of the program runs yet.
+static std::atomic<bool> in_main{false};
+
+static bool no_memory(std::string_view call) {
+  static const bool wanted = setting("FAULT_CALL") == call;
+  if (!wanted || !in_main || !fails(call)) return false;
+  errno = ENOMEM;
+  return true;
+}
+
+void* malloc(size_t bytes) noexcept { return no_memory("malloc") ? nullptr : __libc_malloc(bytes); }
+
+void* calloc(size_t count, size_t bytes) noexcept {
+  return no_memory("malloc") ? nullptr : __libc_calloc(count, bytes);
+}
+
+void* realloc(void* block, size_t bytes) noexcept {
+  return no_memory("malloc") ? nullptr : __libc_realloc(block, bytes);
+}
+
+void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  return no_memory("malloc") ? nullptr : __libc_memalign(alignment, bytes);
+}
+
+void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  if (in_main && setting("FAULT_CALL") == "mmap" && fails("mmap")) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+}
+
+using Main = int (*)(int, char**, char**);
+static Main program_main = nullptr;
+
+static int counted_main(int argc, char** argv, char** environment) {
+  in_main = true;
+  const int code = program_main(argc, argv, environment);
+  in_main = false;
+  return code;
+}
+
+int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
+                      void* stack) {
+  using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  program_main = main;
+  return reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"))(counted_main, argc, argv, init, fini,
+                                                                        rtld_fini, stack);
 }
 }
