@@ -10,27 +10,11 @@
 #include "engine/core/dispatch.h"
 #include "models/model.h"
 #include "tests/commands/program.h"
+#include "tests/training/recipe_facts.h"
 
 using namespace tessera;
 
 namespace {
-
-// What a model needs to know of a data set; none is opened.
-Dataset facts_of(const DataConfig& data) {
-  static const std::map<std::string, std::pair<int64_t, size_t>> known{
-      {"cifar10", {32, 10}},        {"cifar100", {32, 100}},   {"svhn", {32, 10}},
-      {"tiny-imagenet", {64, 200}}, {"imagenet", {224, 1000}}, {"imagenet-100", {224, 100}},
-      {"shapes", {32, 10}},         {"shapes-seg", {64, 11}},  {"tiles", {64, 8}},
-      {"ade20k", {512, 150}}};
-  REQUIRE(known.contains(data.name));
-  const auto [size, classes] = known.at(data.name);
-  Dataset dataset;
-  dataset.name = data.name;
-  const int64_t side = data.image_size > 0 ? data.image_size : size;
-  dataset.image_shape = {3, side, side};
-  dataset.class_names.resize(classes);
-  return dataset;
-}
 
 TrainConfig recipe(const std::string& name) { return read_train_config(read_recipe(name), "recipe " + name); }
 

@@ -10,6 +10,7 @@
 #include "apps/training/recipe.h"
 #include "engine/core/dispatch.h"
 #include "models/model.h"
+#include "tests/training/recipe_facts.h"
 
 using namespace tessera;
 
@@ -54,22 +55,6 @@ std::vector<Cell> read_tables() {
     }
   }
   return cells;
-}
-
-// What a model needs to know of the config's data set; none is opened.
-Dataset facts_of(const DataConfig& data) {
-  static const std::map<std::string, std::pair<int64_t, size_t>> known{
-      {"cifar10", {32, 10}},        {"cifar100", {32, 100}},   {"svhn", {32, 10}},
-      {"tiny-imagenet", {64, 200}}, {"imagenet", {224, 1000}}, {"imagenet-100", {224, 100}},
-      {"ade20k", {512, 150}}};
-  REQUIRE(known.contains(data.name));
-  const auto [size, classes] = known.at(data.name);
-  const int64_t side = data.image_size > 0 ? data.image_size : size;
-  Dataset dataset;
-  dataset.name = data.name;
-  dataset.image_shape = {3, side, side};
-  dataset.class_names.resize(classes);
-  return dataset;
 }
 
 // Builds the cell's model, of shapes alone.
