@@ -41,19 +41,6 @@ Tensor position_waves(Grid grid, int64_t dim, const Scope& scope) {
   return Tensor::from(values, {1, grid.height * grid.width, dim}, scope.dtype()).to(scope.device());
 }
 
-// The time embedding [cos(t u), sin(t u)], u_k = 10000^(-2k / D), of every time t. [steps, D]
-Tensor time_waves(int64_t steps, int64_t dim, const Scope& scope) {
-  const int64_t half = dim / 2;
-  std::vector<double> frequencies, values;
-  for (int64_t k = 0; k < half; ++k) frequencies.push_back(frequency(k, half));
-  for (int64_t step = 0; step < steps; ++step) {
-    const auto t = static_cast<double>(step);
-    for (const double u : frequencies) values.push_back(std::cos(t * u));
-    for (const double u : frequencies) values.push_back(std::sin(t * u));
-  }
-  return Tensor::from(values, {steps, dim}, scope.dtype()).to(scope.device());
-}
-
 // Part i of an adaln's output [B, parts D], in a shape that broadcasts over tokens. [B, 1, D]
 Tensor part(const Tensor& modulation, int64_t i, int64_t dim) {
   return slice(modulation, 1, i * dim, dim).reshape({-1, 1, dim});
@@ -73,10 +60,22 @@ Linear zero_linear(const Scope& scope, int64_t in, int64_t out) {
 
 }  // namespace
 
+Tensor dit_time_waves(int64_t steps, int64_t time_dim, DType dtype) {
+  const int64_t half = time_dim / 2;
+  std::vector<double> frequencies, values;
+  for (int64_t k = 0; k < half; ++k) frequencies.push_back(frequency(k, half));
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto t = static_cast<double>(step);
+    for (const double u : frequencies) values.push_back(std::cos(t * u));
+    for (const double u : frequencies) values.push_back(std::sin(t * u));
+  }
+  return Tensor::from(values, {steps, time_dim}, dtype);
+}
+
 DiT::TimeEmbedding::TimeEmbedding(const Scope& scope, int64_t steps, int64_t time_dim, int64_t dim)
     : fc1(scope / "fc1", time_dim, dim, {.weight_init = normal(start_deviation)}),
       fc2(scope / "fc2", dim, dim, {.weight_init = normal(start_deviation)}),
-      waves(time_waves(steps, time_dim, scope)),
+      waves(dit_time_waves(steps, time_dim, scope.dtype()).to(scope.device())),
       path(scope.path()) {}
 
 Tensor DiT::TimeEmbedding::operator()(const Tensor& times) const {

@@ -96,6 +96,10 @@ struct DiT {
   double label_dropout = 0;
 };
 
+/// The time embedding [cos(t u), sin(t u)], u_k = 10000^(-2k / time_dim), of every time t before `steps`.
+/// [steps, time_dim]
+Tensor dit_time_waves(int64_t steps, int64_t time_dim, DType dtype);
+
 Architecture dit_architecture();
 
 }  // namespace tessera

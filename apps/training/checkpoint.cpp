@@ -97,13 +97,17 @@ Dataset DataFacts::empty_dataset() const {
   return dataset;
 }
 
+std::map<std::string, std::string> checkpoint_metadata(const Json& model_config, const DataFacts& data,
+                                                       const Json& training) {
+  return {{"format", format},
+          {"model", text_of(model_config)},
+          {"data", text_of(to_json(data))},
+          {"training", text_of(training)}};
+}
+
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,
                       const Json& model_config, const DataFacts& data, const Json& training) {
-  write_safetensors(path, weights,
-                    {{"format", format},
-                     {"model", text_of(model_config)},
-                     {"data", text_of(to_json(data))},
-                     {"training", text_of(training)}});
+  write_safetensors(path, weights, checkpoint_metadata(model_config, data, training));
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, Device device) {

@@ -4,6 +4,7 @@
 // about its data set (classes, normalisation), so that evaluation and prediction need the file alone.
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct Checkpoint {
   DataFacts data;
   Json training;  ///< epoch, step, top1 and so on, as they were when the file was written
 };
+
+/// What makes a .safetensors file a checkpoint: "format", "model", "data" and "training".
+std::map<std::string, std::string> checkpoint_metadata(const Json& model_config, const DataFacts& data,
+                                                       const Json& training);
 
 /// Writes a checkpoint atomically. `training` may be any object; it is only ever shown.
 void write_checkpoint(const std::filesystem::path& path, const NamedTensors& weights,

@@ -53,9 +53,10 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"apps/training", below_apps},
     {"apps/reporting", below_apps + Names{"apps/training"}},
     {"apps/inspector", below_apps + Names{"apps/training", "apps/reporting"}},
+    {"apps/exporting", below_apps + Names{"apps/training", "apps/inspector"}},
     {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
-    {"apps/commands",
-     below_apps + Names{"apps/training", "apps/reporting", "apps/inspector", "apps/options"}},
+    {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/inspector",
+                                         "apps/exporting", "apps/options"}},
     {"apps/benchmarks", below_apps},
     {"apps", {"apps/commands", "apps/options"}},
 };
