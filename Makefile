@@ -27,7 +27,7 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture fuzz compare-pictures hardening sbom emulate \
+.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture soak fuzz compare-pictures hardening sbom emulate \
         gpu-check gpu-bundle install clean
 .DEFAULT_GOAL := help
 
@@ -106,6 +106,9 @@ docs: program ## build the documentation, guide and API, with a search that need
 
 torture: build ## kill a run a thousand times at random moments (KILLS), some minutes
 	TESSERA_KILLS=$(KILLS) $(BUILD)/tests/test_torture --test-case='*killed*'
+
+soak: program ## train for an hour (MINUTES=60): memory stays within a hundredth, descriptors stay
+	@.ci/soak $(BUILD)/tessera $(if $(filter command line,$(origin MINUTES)),$(MINUTES),60)
 
 mutants: build ## plant small faults one by one and count those that a test notices; about an hour
 	tests/mutation/mutate.py --build $(BUILD)

@@ -168,6 +168,8 @@ int rename(const char* from, const char* to) noexcept {
 
 // ---- Memory ----
 
+#ifndef FAULTS_OF_FILES_ALONE  // a sanitizer has its own
+
 void* __libc_malloc(size_t bytes) noexcept;
 void* __libc_calloc(size_t count, size_t bytes) noexcept;
 void* __libc_realloc(void* block, size_t bytes) noexcept;
@@ -222,4 +224,6 @@ int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*f
   return reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"))(counted_main, argc, argv, init, fini,
                                                                         rtld_fini, stack);
 }
+
+#endif
 }
