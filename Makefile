@@ -84,7 +84,7 @@ lint: deps ## check the format, run clang-tidy and eslint
 	@$(CONFIGURE) -B build-lint -DTESSERA_PCH=OFF  # g++'s are not clang's
 	clang-format --dry-run -Werror $(FILES)
 	echo $(SOURCES) | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build-lint
-	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector docs
+	NODE_PATH=/usr/share/nodejs eslint --ext .js,.mjs apps/inspector/page tests/inspector apps/docs
 
 asan: deps ## run the tests under the address and undefined-behaviour sanitizers
 	@$(CONFIGURE) -B build-asan -DTESSERA_PCH=OFF $(SANITIZED) -DTESSERA_SANITIZE=address,undefined

@@ -205,7 +205,7 @@ std::vector<std::string> layer_breaches(std::span<const Source> sources) {
 std::vector<std::string> stray_entries(const fs::path& root) {
   static const Names design = {"CMakeLists.txt", "Makefile",    "README.md", "CONTRIBUTING.md",
                                "LICENSE",        "SECURITY.md", "engine",    "models",
-                               "data",           "apps",        "docs",      "tests"};
+                               "data",           "apps",        "tests"};
   std::vector<std::string> strays;
   for (const auto& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the documentation as one folder of static pages: the guide, every README, and the reference of the API.
 
-    docs/site.py --program build/tessera --api build-docs/api --out build-docs/site
+    apps/docs/site.py --program build/tessera --api build-docs/api --out build-docs/site
 
 Pages are Markdown (rendered by cmark-gfm, as GitHub does). pages/contents.json names those of the guide, in their order;
 every other .md of the repository is a page too, so that links between them hold. A line `<!-- run: ... -->` becomes what
@@ -21,15 +21,15 @@ from pathlib import Path
 import links
 import search
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "apps" / "docs"
 
 
 class Page:
     def __init__(self, source):
         self.source = source  # from the repository's root, "apps/recipes/KEYS.md"
         name = Path(source)
-        guide = name.parts[:2] == ("docs", "pages")
+        guide = name.parts[:3] == ("apps", "docs", "pages")
         self.target = (name.stem if guide else "-".join(name.with_suffix("").parts)) + ".html"
         if source == "README.md":
             self.target = "README.html"
@@ -142,7 +142,7 @@ def read_contents(sources):
     if missing:
         sys.exit(f"docs: pages/contents.json names {', '.join(missing)}, which there is not")
     rest = [s for s in sources if s not in named]
-    forgotten = [s for s in rest if s.startswith("docs/pages/")]
+    forgotten = [s for s in rest if s.startswith("apps/docs/pages/")]
     if forgotten:
         sys.exit(f"docs: pages/contents.json does not name {', '.join(forgotten)}")
     contents.append({"title": "The code, room by room", "folded": True, "pages": rest})

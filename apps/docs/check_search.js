@@ -1,6 +1,6 @@
 'use strict';
 
-// Checks the search of a built site: node docs/check_search.js build-docs/site. For each question, the address that
+// Checks the search of a built site: node apps/docs/check_search.js build-docs/site. For each question, the address that
 // must be among the first answers.
 
 const fs = require('fs');

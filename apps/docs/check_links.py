@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks every link and picture of a folder of HTML pages: its file is there, and the place in it that it names.
 
-    docs/check_links.py build-docs/site
+    apps/docs/check_links.py build-docs/site
 
 Addresses of the web are not visited. Exits with 1 after naming each link that leads nowhere.
 """

@@ -39,8 +39,8 @@ class Linker:
         path, _, anchor = link.partition("#")
         file = os.path.normpath(folder / path)
         anchor = "#" + anchor if anchor else ""
-        if file.endswith(".svg") and not (self.root / file).exists():
-            return Path(file).name  # drawn from a .dot
+        if file.endswith(".dot"):
+            return Path(file).stem + ".svg"  # drawn by dot
         full = self.root / file
         if full.is_dir():
             file = os.path.normpath(Path(file) / "README.md")
