@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/core/replay.h"
-#include "engine/nn/pass.h"
 
 namespace tessera {
 
@@ -14,9 +13,9 @@ namespace tessera {
 /// keys of that batch.
 class RecordedStep {
  public:
-  /// Records work(pass), which runs nothing; `pass` is a copy that its random keys are drawn from. Fails
-  /// where the work cannot be recorded, as where it reads a number back or draws numbers that are no keys.
-  RecordedStep(Device device, const Pass& pass, const std::function<void(Pass&)>& work);
+  /// Records work(), which runs nothing and returns the random keys that it drew. Fails where the work cannot
+  /// be recorded, as where it reads a number back.
+  RecordedStep(Device device, const std::function<std::vector<uint64_t>()>& work);
 
   /// Runs the work with the keys `drawn`, as many as it drew when it was recorded and in that order.
   /// refresh(): see Replay::run.
@@ -24,7 +23,7 @@ class RecordedStep {
 
  private:
   std::unique_ptr<Replay> graph_;
-  uint64_t keys_;              ///< that the work draws
+  size_t keys_;                ///< that the work draws
   std::vector<size_t> order_;  ///< the graph's key i is number order_[i] of those drawn
 };
 

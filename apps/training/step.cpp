@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -27,6 +28,22 @@ int64_t usual_micro_batch(const Model& model, const StepOptions& options, Device
 
 DType computes_in(const Model& model, Precision precision) {
   return precision == Precision::bf16 ? DType::bf16 : trainable(model.parameters).front().second.dtype();
+}
+
+std::vector<Tensor> leaves_of(const Model& model) {
+  std::vector<Tensor> leaves;
+  for (const auto& [name, value] : trainable(model.parameters)) leaves.push_back(value);
+  return leaves;
+}
+
+// The keys that a pass drew between two states of it.
+std::vector<uint64_t> keys_between(Pass before, const Pass& after) {
+  const uint64_t count = after.keys - before.keys;
+  check(2 * count == after.random.state().position - before.random.state().position,
+        "graph: the model draws numbers on the host that are no keys");
+  std::vector<uint64_t> keys;
+  while (keys.size() < count) keys.push_back(before.key());
+  return keys;
 }
 
 MixedWeights pair_weights(const Model& wide, const Model& narrow) {
@@ -75,17 +92,20 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
       optimizer_(optimizer),
       options_(options),
       device_(optimizer.parameters().front().device()),
+      ranks_(options.ranks ? *options.ranks : one_rank()),
+      gradients_(leaves_of(model), ranks_),
       inputs_(model, device_, computes_in(model, options.precision), options.shares),
       micro_batch_(options.micro_batch.value_or(usual_micro_batch(model, options, device_))),
       norm_(Tensor::zeros({3}, DType::f64, device_)) {
   allow_tf32(options.precision == Precision::tf32);
-  options_.graph = options.graph && device_ != Device::cpu;
+  options_.graph = options.graph && device_ != Device::cpu && ranks_.alone();
   for (auto& read : reads_) read = make_read_back(device_);
   if (options.precision == Precision::bf16) {
     narrow_.emplace(copy_as(model_, DType::bf16));
     mixed_.emplace(pair_weights(model_, *narrow_));
   }
   statistics_.emplace(pair_statistics(model_, narrow_));
+  running_.emplace(computing_model(), ranks_);
 }
 
 TrainStep::~TrainStep() = default;
@@ -144,21 +164,43 @@ void TrainStep::cut(int64_t images) {
   keys_.assign(parts_.size(), 0);
 }
 
-void TrainStep::compute(Pass& pass, bool recording) {
+void TrainStep::each_own_part(const std::vector<MicroBatch>& parts, Pass& pass,
+                              const std::function<void(const MicroBatch&, Pass&)>& f) const {
+  if (parts.size() == 1) return f(parts.front(), pass);
+  const Random streams = pass.random.split(pass.random.bits64());
+  const Share own = share_of(std::ssize(parts), ranks_);
+  for (int64_t part = own.first; part < own.end(); ++part) {
+    Pass its = pass;
+    its.random = streams.split(static_cast<uint64_t>(part));
+    f(parts[static_cast<size_t>(part)], its);
+  }
+}
+
+std::vector<uint64_t> TrainStep::compute(Pass& pass, bool recording) {
+  std::vector<uint64_t> drawn;
   if (mixed_) mixed_->narrow();
   statistics_->begin_step();
-  model_.parameters.zero_grad();
-  for (const MicroBatch& part : parts_) {
-    if (!recording) inputs_.draw(part, pass);
-    const uint64_t before = pass.keys;
-    compute_part(part, pass);
-    keys_[static_cast<size_t>(part.index)] = pass.keys - before;
-  }
+  const auto parts = std::ssize(parts_);
+  gradients_.begin(parts);
+  if (parts > 1) running_->begin(parts);
+  each_own_part(parts_, pass, [&](const MicroBatch& part, Pass& its) {
+    if (!recording) inputs_.draw(part, its);
+    const Pass before = its;
+    compute_part(part, its);
+    keys_[static_cast<size_t>(part.index)] = its.keys - before.keys;
+    if (recording) std::ranges::copy(keys_between(before, its), std::back_inserter(drawn));
+  });
+  gradients_.finish();
+  if (parts > 1) running_->finish();
+  if (!ranks_.alone()) share_results();
+  return drawn;
 }
 
 void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
   const Model& model = computing_model();
+  model_.parameters.zero_grad();
   if (narrow_) narrow_->parameters.zero_grad();
+  if (parts_.size() > 1) running_->begin_part();
   const LossOptions options{.smoothing = options_.smoothing,
                             .rows = parts_.back().first + parts_.back().count};
   Tape tape;
@@ -174,6 +216,17 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
   // d loss / d loss = 1, but NaN where the loss is not finite: then no gradient is, and the step is left out.
   tape.backward(loss, add_scalar(scale(loss.detach(), 0), 1));
   if (mixed_) mixed_->widen_gradients();
+  gradients_.add(part.index);
+  if (parts_.size() > 1) running_->end_part(part.index);
+}
+
+// Gives every rank the losses and correct answers of all micro-batches.
+void TrainStep::share_results() {
+  for (Tensor* numbers : {&losses_, &correct_}) {
+    const Tensor host = numbers->to(Device::cpu);
+    gather(ranks_, host.raw(), host.elements(), size_of(host.dtype()));
+    numbers->copy_from(host);
+  }
 }
 
 // Clips, and moves weights, statistics and average, unless the gradient's norm says to leave the step out.
@@ -189,10 +242,12 @@ void TrainStep::update(double lr) {
 bool TrainStep::record(double lr, const Pass& pass) {
   bool stepped = false;
   try {
-    recorded_ = std::make_unique<RecordedStep>(device_, pass, [&](Pass& recording) {
-      compute(recording, true);
+    recorded_ = std::make_unique<RecordedStep>(device_, [&] {
+      Pass recording = pass;
+      std::vector<uint64_t> drawn = compute(recording, true);
       stepped = true;  // the optimizer counts a step that has not run
       update(lr);
+      return drawn;
     });
   } catch (const Error& error) {
     note_ = error.what() + std::string("; so every operation of a step is launched by itself");
@@ -204,10 +259,10 @@ bool TrainStep::record(double lr, const Pass& pass) {
 
 void TrainStep::replay(double lr, Pass& pass) {
   std::vector<uint64_t> drawn;
-  for (const MicroBatch& part : parts_) {
-    inputs_.draw(part, pass);
-    for (uint64_t i = 0; i < keys_[static_cast<size_t>(part.index)]; ++i) drawn.push_back(pass.key());
-  }
+  each_own_part(parts_, pass, [&](const MicroBatch& part, Pass& its) {
+    inputs_.draw(part, its);
+    for (uint64_t i = 0; i < keys_[static_cast<size_t>(part.index)]; ++i) drawn.push_back(its.key());
+  });
   recorded_->run(drawn, [&] { optimizer_.step(lr, norm_.rows(1, 1)); });
 }
 

@@ -2,15 +2,19 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/training/batch_norm.h"
 #include "apps/training/config.h"
+#include "apps/training/gradient_sum.h"
 #include "apps/training/layer_figures.h"
 #include "apps/training/precision.h"
+#include "apps/training/ranks.h"
 #include "apps/training/recorded_step.h"
 #include "apps/training/step_batch.h"
 #include "apps/training/step_inputs.h"
@@ -43,6 +47,9 @@ struct StepOptions {
   /// Always so for a model with token targets.
   bool shares = false;
   BatchNormStatistics batch_norm = BatchNormStatistics::batch;
+  /// Compute the step together, each rank its share_of() the micro-batches. All are given the same options,
+  /// rates and passes; a rank reads the images of its own share alone. No graph is recorded. Null: alone.
+  Ranks* ranks = nullptr;
 };
 
 /// A batch goes through a CPU in micro-batches of this size, whose activations stay in its caches.
@@ -69,13 +76,17 @@ struct StepResult {
 };
 
 /// One step of training, on any device and in any precision: forward, loss and backward of each micro-batch,
-/// whose gradients add up in f32; clipping; the optimizer's step; the average of the weights. A step whose
-/// loss or gradient is not finite, or whose gradient is larger than largest_gradient_norm, changes no weight,
-/// moment or statistic.
+/// whose gradients add up in f32 (see GradientSum); clipping; the optimizer's step; the average of the
+/// weights. A step whose loss or gradient is not finite, or whose gradient is larger than
+/// largest_gradient_norm, changes no weight, moment or statistic.
 ///
 /// In bf16 a copy of the model computes (Micikevicius et al., 2018): the gradients of each micro-batch are
 /// bf16, and are widened and added to f32 ones. Batch norms take their statistics as the options say, and
 /// move their running statistics by each micro-batch in turn.
+///
+/// Where there are several micro-batches, the step draws one number from the pass, and each micro-batch draws
+/// from a stream of its own that is split off by this number and the micro-batch's. So results do not depend
+/// on the ranks.
 ///
 /// No number is read before the whole step is queued. On a GPU a step is recorded as a graph once two steps
 /// of a shape have been launched, and replayed then; that changes no bit of the results.
@@ -117,9 +128,14 @@ class TrainStep {
   void begin(const StepBatch& batch, Started step, Pass& pass);
   void cut(int64_t images);
 
-  /// A step's work, which a graph records.
-  void compute(Pass& pass, bool recording);
+  /// Calls f(part, pass) for this rank's micro-batches, each with the pass that it draws from.
+  void each_own_part(const std::vector<MicroBatch>& parts, Pass& pass,
+                     const std::function<void(const MicroBatch&, Pass&)>& f) const;
+
+  /// A step's work, which a graph records. Returns the keys that it has drawn if it is recorded.
+  std::vector<uint64_t> compute(Pass& pass, bool recording);
   void compute_part(const MicroBatch& part, Pass& pass);
+  void share_results();
   void update(double lr);
 
   bool record(double lr, const Pass& pass);  ///< false, and a note, where it cannot be done
@@ -128,7 +144,8 @@ class TrainStep {
   StepResult read_result();
   void forget_steps_after_trouble();
   void explain(const Started& step, StepResult& result) const;
-  std::string diagnose(const StepBatch& batch, Pass pass) const;
+  Tensor own_images(const StepBatch& batch, const std::vector<MicroBatch>& parts) const;
+  std::optional<std::string> find_cause(const StepBatch& batch, Pass pass) const;
 
   const Model& computing_model() const { return narrow_ ? *narrow_ : model_; }
 
@@ -136,9 +153,12 @@ class TrainStep {
   Optimizer& optimizer_;
   StepOptions options_;
   Device device_;
+  Ranks& ranks_;
+  GradientSum gradients_;
   std::optional<Model> narrow_;           ///< the model in bf16, which computes then
   std::optional<MixedWeights> mixed_;     ///< pairs of its weights and the model's
   std::optional<Statistics> statistics_;  ///< of batch norms, kept to take back a step that is left out
+  std::optional<RunningStatistics> running_;
   StepInputs inputs_;
 
   int64_t micro_batch_;             ///< size of the micro-batches; 0: the whole batch

@@ -36,29 +36,51 @@ void TrainStep::explain(const Started& step, StepResult& result) const {
     if (p.statistic) statistics.emplace_back(p.value, p.value.clone());
   result.trouble = std::isfinite(result.loss) ? "the gradient's norm is " + text_of(result.gradient_norm)
                                               : "the loss is " + text_of(result.loss);
-  *result.trouble += "; " + diagnose(step.batch.to(device_), step.before);
+  const std::optional<std::string> cause = find_cause(step.batch.to(device_), step.before);
   for (const auto& [value, before] : statistics) value.copy_from(before);
+  *result.trouble += "; ";
+  for (const std::string& found : gather(ranks_, cause.value_or("")))
+    if (!found.empty()) return void(*result.trouble += found);
+  *result.trouble += largest_gradient(model_.parameters);
 }
 
-// Computes the step once more, in f32 and op by op, until a number is not finite.
-std::string TrainStep::diagnose(const StepBatch& batch, Pass pass) const {
-  if (const auto bad = not_finite(batch.images)) return fmt::format("the images hold bad numbers: {}", *bad);
+// The images with zeros in place of those that other ranks compute.
+Tensor TrainStep::own_images(const StepBatch& batch, const std::vector<MicroBatch>& parts) const {
+  if (ranks_.alone()) return batch.images;
+  const Tensor images = Tensor::zeros(batch.images.shape(), batch.images.dtype(), batch.images.device());
+  const Share own = share_of(std::ssize(parts), ranks_);
+  for (int64_t i = own.first; i < own.end(); ++i) {
+    const MicroBatch& part = parts[static_cast<size_t>(i)];
+    images.rows(part.first, part.count).copy_from(batch.images.rows(part.first, part.count));
+  }
+  return images;
+}
+
+// Computes this rank's part of the step once more, in f32 and op by op, until a number is not finite.
+std::optional<std::string> TrainStep::find_cause(const StepBatch& batch, Pass pass) const {
+  const int64_t images = batch.images.dim(0);
+  const std::vector<MicroBatch> parts = cut_batch(images, micro_batch_);
+  if (const auto bad = not_finite(own_images(batch, parts)))
+    return fmt::format("the images hold bad numbers: {}", *bad);
   if (const auto bad = first_not_finite(trainable(model_.parameters)))
     return "a weight was bad before the step: " + *bad;
   NumberWatch watch(model_.parameters);
   model_.parameters.zero_grad();
-  const int64_t images = batch.images.dim(0);
-  for (const MicroBatch& part : cut_batch(images, micro_batch_)) {
+  bool ended = false;
+  each_own_part(parts, pass, [&](const MicroBatch& part, Pass& its) {
+    if (ended) return;
     Tape tape;
     const Tensor loss = model_
                             .training_loss(inputs_of(model_, batch, part),
-                                           {.smoothing = options_.smoothing, .rows = images}, pass)
+                                           {.smoothing = options_.smoothing, .rows = images}, its)
                             .loss;
-    if (!std::isfinite(loss.item())) break;
+    ended = !std::isfinite(loss.item());
+    if (ended) return;
     watch.watch_backward(tape, loss);
     tape.backward(loss);
-  }
-  return watch.found() ? "first, " + *watch.found() : largest_gradient(model_.parameters);
+  });
+  if (watch.found()) return "first, " + *watch.found();
+  return std::nullopt;
 }
 
 }  // namespace tessera
