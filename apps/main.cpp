@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <string>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/ranks/launch.h"
 
 namespace {
 
@@ -27,9 +31,7 @@ void note_no_memory() {
   _exit(written < 0 ? 2 : static_cast<int>(tessera::ExitCode::bad_usage));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::set_new_handler(note_no_memory);
   std::set_terminate(end_without_memory);
   tessera::Command app("A deep-learning engine for vision transformers that learn from small datasets.",
@@ -38,4 +40,15 @@ int main(int argc, char** argv) {
   TESSERA_COMMANDS(TESSERA_ADD)
 #undef TESSERA_ADD
   return tessera::run_program(app, argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::optional<tessera::Launch> launch = tessera::launch_of_environment();
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (!launch) return run(argc, argv);
+  if (launch->rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;
+  if (command == "train") return tessera::run_watched(*launch, [&] { return run(argc, argv); });
+  return tessera::leaves_to_first(*launch, command) ? 0 : run(argc, argv);
 }

@@ -84,6 +84,7 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
       sampler_(split_->size(), options.sampler, options.seed),
       mix_(options.mix),
       token_labels_(options.token_labels),
+      own_(options.mix.any() || options.delivery.device != Device::cpu ? nullptr : options.own),
       seed_(options.seed),
       step_(sampler_.batches()),
       arena_(tbb::task_arena::automatic, 1, tbb::task_arena::priority::low) {
@@ -208,9 +209,15 @@ void Loader::decode(int64_t index, const Random& random, Image& image, Image& ma
 void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
   const Random random = Random(seed_).split(static_cast<uint64_t>(epoch_));
   const int64_t floats = pipeline_.image_shape().elements(), pixels = floats / 3;
+  const auto images = std::ssize(slot.batch.indices);
+  const auto [own_first, own_end] = own_ ? own_(images) : std::pair(int64_t{0}, images);
   Image image, mask;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t index = slot.batch.indices[static_cast<size_t>(i)];
+    if (i < own_first || i >= own_end) {
+      slot.batch.labels.data<int64_t>()[i] = split_->label(index);
+      continue;
+    }
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
     if (device_) {
       device_->draw(slot.number, i, index, of_picture);

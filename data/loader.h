@@ -4,7 +4,9 @@
 #include <tbb/task_group.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "data/augment/mix.h"
@@ -43,6 +45,10 @@ struct LoaderOptions {
   uint64_t seed = 0;
   int depth = 3;  ///< batches in memory: one in use, the others made ahead
   DeliveryOptions delivery{};
+  /// The images [first, second) of a batch of so many that are made, where other processes make the others,
+  /// whose pixels hold anything then; labels are those of all. Null: all of them. Batches that may be mixed,
+  /// and those for a GPU, are made whole.
+  std::function<std::pair<int64_t, int64_t>(int64_t images)> own{};
 };
 
 /// Decodes, augments and packs batches ahead of the training step, in TBB workers of low priority. next()
@@ -104,6 +110,7 @@ class Loader {
   Sampler sampler_;
   MixOptions mix_;
   std::shared_ptr<const TokenLabels> token_labels_;
+  std::function<std::pair<int64_t, int64_t>(int64_t images)> own_;
   Tensor mixed_images_, mixed_labels_;  ///< memory for a full batch
   uint64_t seed_;
   int64_t piece_images_, pieces_per_batch_;

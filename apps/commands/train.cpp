@@ -7,6 +7,8 @@
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/options/train_options.h"
+#include "apps/ranks/alike.h"
+#include "apps/ranks/run_on_ranks.h"
 #include "apps/reporting/rate_finder.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
@@ -17,6 +19,7 @@
 #include "engine/check/gemm_peak.h"
 #include "engine/core/parallel.h"
 #include "engine/core/printable.h"
+#include "engine/cpu/processor.h"
 
 namespace tessera {
 
@@ -54,6 +57,7 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
              config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
              dataset.image_shape[1], dataset.image_shape[2]);
   for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
+  if (computing.ranks) fmt::print("ranks  {}\n", describe_ranks(*computing.ranks, trainer, config.batch));
   if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
   fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads, {}\n", folder.path().string(),
              trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads(), name(computing.precision));
@@ -95,9 +99,26 @@ ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& 
 
 void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.string()); }
 
+// What the ranks must have alike.
+void check_ranks_agree(const TrainConfig& config, const Dataset& dataset, const TrainOptions& options) {
+  if (!options.computing.ranks) return;
+  Ranks& ranks = *options.computing.ranks;
+  expect_alike(ranks, "program", digest_of_program());
+  expect_alike(ranks, "kind of processor", std::to_string(static_cast<int>(processor())));
+  expect_alike(ranks, "device or precision",
+               fmt::format("{} {}", name(options.computing.device), name(options.computing.precision)));
+  expect_alike(ranks, "config", identity_of(config).dump());
+  expect_alike(ranks, "data set", digest_of(dataset));
+}
+
+bool writes(const TrainOptions& options) {
+  return !options.computing.ranks || options.computing.ranks->is_first();
+}
+
 ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
                const TrainOptions& options, const char* event) {
   const Ending ending = run_session(trainer, folder, options.stop, options.computing, event);
+  if (!writes(options)) return ExitCode::done;
   if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
   const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
   say_finished(trainer, config, folder, options);
@@ -111,6 +132,7 @@ void check_find_lr(const TrainOptions& options) {
         "train: --find-lr begins with fresh weights, so there is nothing to --resume");
   check(!options.find_lr || !options.given("--stop-after"),
         "train: --find-lr ends by itself; leave --stop-after away");
+  check(!options.find_lr || !options.computing.ranks, "train: --find-lr computes on one rank; start one");
 }
 
 ExitCode start(const TrainOptions& options) {
@@ -125,12 +147,15 @@ ExitCode start(const TrainOptions& options) {
   config.data.image_size = dataset.image_shape[1];
   TrainConfig shown = config;
   config.model = resolve_model(config.model, dataset);
+  check_ranks_agree(config, dataset, options);
   Trainer trainer(config, dataset, options.computing);
   if (options.find_lr) {
     find_lr(trainer, out, options.json);
     return ExitCode::done;
   }
-  RunFolder folder = RunFolder::create(out, to_json(config));
+  RunFolder folder =
+      writes(options) ? RunFolder::create(out, to_json(config)) : RunFolder::of_another_process(out);
+  trainer.share_state();
   introduce(trainer, shown, dataset, folder, options.computing);
   return train(trainer, config, dataset, folder, options, "start");
 }
@@ -146,8 +171,11 @@ ExitCode resume(const TrainOptions& options) {
   check(!path.empty(), "train: --resume which run? Give its folder");
   check(options.resume.empty() || !options.given("--out"), "train: --resume ", path,
         " goes on in its own folder; leave --out away");
-  RunFolder folder = RunFolder::open(path);
-  Json document = read_json(folder.config());
+  const bool first = writes(options);
+  RunFolder folder = first ? RunFolder::open(path) : RunFolder::of_another_process(path);
+  Json document = first ? read_json(folder.config()) : Json();
+  if (Ranks* ranks = options.computing.ranks)
+    document = parse_json(broadcast(*ranks, document.dump()), folder.config().string());
   std::vector<std::string> changed;
   for (const std::string& assignment : options.assignments) {
     change_key(document, assignment);
@@ -157,17 +185,20 @@ ExitCode resume(const TrainOptions& options) {
   if (options.given("--data")) config.data.dir = options.data;
   const Dataset dataset = open_data(config.data, task_of(config.model));
   config.model = resolve_model(config.model, dataset);
-  if (fs::exists(folder.state()) || fs::exists(folder.previous_state()))
+  if (!first || fs::exists(folder.state()) || fs::exists(folder.previous_state()))
     config.init = {};  // the state holds the weights; the file may be gone
+  check_ranks_agree(config, dataset, options);
   Trainer trainer(config, dataset, options.computing);
-  if (!trainer.restore(folder, changed)) fmt::print("{} has no saved state yet: the run begins anew\n", path);
-  if (!changed.empty()) {
+  if (first && !trainer.restore(folder, changed))
+    fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  trainer.share_state();
+  if (first && !changed.empty()) {
     write_json(folder.config(), document);
     folder.event("changed", {{"keys", options.assignments}});
   }
   if (trainer.finished()) {
     fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
-    if (!fs::exists(folder.path() / "report.html"))
+    if (first && !fs::exists(folder.path() / "report.html"))
       say_report(write_report(folder.path(), dataset, options.computing.device));
     return ExitCode::done;
   }
@@ -210,7 +241,10 @@ void add_train(Command& app) {
   on_run(command, [options] {
     if (options->list_recipes) return list();
     if (options->print_config) return print_config(*options);
-    return options->given("--resume") ? resume(*options) : start(*options);
+    return run_on_ranks(options->given("--threads"), [&](Ranks* ranks) {
+      options->computing.ranks = ranks;
+      return options->given("--resume") ? resume(*options) : start(*options);
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 #include "apps/training/gradient_sum.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/autograd/accumulate_kernels.h"
@@ -14,6 +15,27 @@ void add_to(const Tensor& a, const Tensor& b) {
   dispatch(a, "gradient sum", [&]<class Dev, class T>() {
     AccumulateKernels<Dev>::template add<T>(a.data<T>(), b.data<T>(), a.elements());
   });
+}
+
+Tensor zero_gradient(const Tensor& leaf) {
+  Leaf& of = *leaf.leaf();
+  of.stale = false;
+  if (!of.grad.defined()) of.grad = Tensor::zeros(leaf.shape(), leaf.dtype(), leaf.device());
+  of.grad.fill(0);
+  return leaf.grad();
+}
+
+// A leaf that had a gradient on any rank has one on all.
+void agree_on_presence(Ranks& ranks, const std::vector<Tensor>& leaves, std::vector<bool>& present) {
+  const size_t count = leaves.size();
+  std::vector<uint8_t> said(static_cast<size_t>(ranks.size()) * count);
+  std::copy(present.begin(), present.end(), said.begin() + static_cast<std::ptrdiff_t>(count) * ranks.rank());
+  gather(ranks, said.data(), ranks.size(), count);
+  for (size_t i = 0; i < said.size(); ++i)
+    if (said[i] && !present[i % count]) {
+      zero_gradient(leaves[i % count]);
+      present[i % count] = true;
+    }
 }
 
 }  // namespace
@@ -73,7 +95,7 @@ void GradientSum::add(int64_t part) {
 // The branches that end with this micro-batch: they are added to its gradients, and where that is not the
 // whole sum, the result takes the memory of one of them.
 void GradientSum::plan(int64_t part) {
-  const bool whole = ranks_.alone() && part + 1 == parts_;
+  const bool whole = has_all() && part + 1 == parts_;
   added_.clear();
   Branch last{part, 1};
   for (; !branches_.empty() && (whole || joins(branches_.back(), last.first, last.count));
@@ -106,21 +128,15 @@ void GradientSum::settle(size_t leaf) {
     if (kept_.defined()) of_leaf(kept_, leaf).fill(0);
     return;
   }
-  if (!gradient.defined()) {
-    Leaf& of = *leaves_[leaf].leaf();
-    of.stale = false;
-    if (!of.grad.defined())
-      of.grad = Tensor::zeros(leaves_[leaf].shape(), leaves_[leaf].dtype(), leaves_[leaf].device());
-    of.grad.fill(0);
-    gradient = leaves_[leaf].grad();
-  }
+  if (!gradient.defined()) gradient = zero_gradient(leaves_[leaf]);
   present_[leaf] = true;
   for (const Tensor& sum : added_) add_to(gradient, of_leaf(sum, leaf));
   if (kept_.defined()) of_leaf(kept_, leaf).copy_from(gradient);
 }
 
 void GradientSum::finish() {
-  if (ranks_.alone()) return;
+  if (has_all()) return;
+  agree_on_presence(ranks_, leaves_, present_);
   const Tensor total = trade_totals(sum_of(trade_branches()));
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (present_[leaf]) leaves_[leaf].grad().copy_from(of_leaf(total, leaf));

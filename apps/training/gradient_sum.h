@@ -12,13 +12,14 @@ namespace tessera {
 /// So it has the same bits whichever ranks compute the micro-batches. Each rank sends its sums over whole
 /// branches of this tree, every element to the one rank that adds it up, which sends the result to all.
 ///
-/// With one micro-batch on one rank nothing is copied or added.
+/// With one micro-batch, which every rank computes, nothing is sent, copied or added.
 class GradientSum {
  public:
   /// The gradients are those of `leaves`, all of one type on one device.
   GradientSum(std::vector<Tensor> leaves, Ranks& ranks);
 
-  /// Begins the sum over `parts` micro-batches; this rank adds its share_of() them, in their order.
+  /// Begins the sum over `parts` micro-batches; this rank adds its share_of() them, in their order, or the
+  /// only one.
   void begin(int64_t parts);
   /// Takes the leaves' gradients as those of this micro-batch alone: call zero_grad() before each.
   void add(int64_t part);
@@ -41,6 +42,8 @@ class GradientSum {
   /// Adds consecutive branches up, into the first one.
   static Tensor sum_of(const std::vector<Branch>& branches);
 
+  /// Whether this rank has all micro-batches; a single one is computed by every rank.
+  bool has_all() const { return ranks_.alone() || parts_ == 1; }
   void plan(int64_t part);
   void settle(size_t leaf);  ///< does with one leaf's gradient what plan() has found
   Tensor new_sum();

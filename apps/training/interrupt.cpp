@@ -36,4 +36,9 @@ Interrupt::~Interrupt() {
 
 int Interrupt::signal() { return received; }
 
+void Interrupt::note(int signal) {
+  int none = 0;
+  received.compare_exchange_strong(none, signal);
+}
+
 }  // namespace tessera

@@ -14,6 +14,9 @@ class Interrupt {
 
   /// The first signal that came, or 0.
   static int signal();
+
+  /// Does as if this signal had come, which another process has told of.
+  static void note(int signal);
 };
 
 }  // namespace tessera

@@ -15,11 +15,15 @@ enum class Precision : uint8_t { f32, tf32, bf16 };
 
 std::string_view name(Precision precision);  ///< "tf32"
 
-/// Where and how a run computes. It is no part of the config: a run may be resumed on another device.
+class Ranks;
+
+/// Where and how a run computes. It is no part of the config: a run may be resumed on another device, and on
+/// another number of ranks.
 struct Computing {
   Device device = Device::cpu;
   bool graph = true;  ///< on a GPU: replay a recorded step
   Precision precision = Precision::f32;
+  Ranks* ranks = nullptr;  ///< the processes that compute the run together; null: this one alone
 };
 
 /// The precision of that name, "f32", "tf32" or "bf16". Fails for any other.

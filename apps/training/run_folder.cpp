@@ -120,7 +120,7 @@ void RunFolder::keep_rows(size_t count) {
 void RunFolder::add_row(const std::string& header, const std::string& row) {
   if (lines_.empty()) lines_.push_back(header);
   lines_.push_back(row);
-  write_file_atomically(metrics(), rows());
+  if (events_ >= 0) write_file_atomically(metrics(), rows());
 }
 
 std::string RunFolder::rows() const {
@@ -143,6 +143,7 @@ void RunFolder::restore_rows(const std::string& rows) {
 void RunFolder::keep_previous_state() const { write_file_atomically(previous_state(), read_text(state())); }
 
 void RunFolder::event(const std::string& name, const Json& details) {
+  if (events_ < 0) return;
   Json line{{"event", name}, {"time", utc_now()}};
   if (details.is_object()) line.update(details);
   append(events_, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", path_ / "events.jsonl");

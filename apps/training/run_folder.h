@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/io/json.h"
@@ -28,6 +29,9 @@ class RunFolder {
   static RunFolder create(const std::filesystem::path& path, const Json& config);
   /// Opens a run to resume it. Fails if the folder holds none, or another process is training it.
   static RunFolder open(const std::filesystem::path& path);
+
+  /// The folder of a run that another process writes: nothing is written, and no file needs to be there.
+  static RunFolder of_another_process(const std::filesystem::path& path) { return RunFolder(path, -1); }
 
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
@@ -61,10 +65,11 @@ class RunFolder {
 
  private:
   explicit RunFolder(std::filesystem::path path);
+  RunFolder(std::filesystem::path path, int events) : path_(std::move(path)), events_(events) {}
 
   std::filesystem::path path_;
   std::vector<std::string> lines_;  ///< of metrics.csv
-  int events_;                      ///< descriptor of events.jsonl, which holds the lock
+  int events_;  ///< descriptor of events.jsonl, which holds the lock; -1: another process writes
 };
 
 /// `wanted`, or wanted-2, wanted-3 ...: the first that does not exist.

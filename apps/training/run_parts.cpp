@@ -95,7 +95,10 @@ StepOptions step_options(const TrainConfig& config, const Model& model, const Co
                             .precision = computing.precision,
                             .average = average ? &*average : nullptr,
                             .shares = learns_from_shares(config, model),
-                            .batch_norm = config.batch_norm};
+                            .batch_norm = config.batch_norm,
+                            .ranks = computing.ranks};
+  check(!computing.ranks || config.watch.every_steps == 0,
+        "train: watch.every_steps is for a run on one rank; set it to 0");
   check_step_options(model, options, config.batch);
   return options;
 }

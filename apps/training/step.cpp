@@ -110,6 +110,16 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
 
 TrainStep::~TrainStep() = default;
 
+Share TrainStep::own_images(int64_t images) const {
+  const std::vector<MicroBatch> parts = cut_batch(images, micro_batch_);
+  if (ranks_.alone() || parts.size() == 1) return {0, images};
+  const Share own = share_of(std::ssize(parts), ranks_);
+  if (own.count == 0) return {};
+  const int64_t first = parts[static_cast<size_t>(own.first)].first;
+  const MicroBatch& last = parts[static_cast<size_t>(own.end() - 1)];
+  return {first, last.first + last.count - first};
+}
+
 const Model& TrainStep::evaluation_model() const {
   if (!narrow_) return model_;
   mixed_->narrow();
@@ -166,7 +176,7 @@ void TrainStep::cut(int64_t images) {
 
 void TrainStep::each_own_part(const std::vector<MicroBatch>& parts, Pass& pass,
                               const std::function<void(const MicroBatch&, Pass&)>& f) const {
-  if (parts.size() == 1) return f(parts.front(), pass);
+  if (parts.size() == 1) return f(parts.front(), pass);  // every rank computes it
   const Random streams = pass.random.split(pass.random.bits64());
   const Share own = share_of(std::ssize(parts), ranks_);
   for (int64_t part = own.first; part < own.end(); ++part) {
@@ -192,7 +202,7 @@ std::vector<uint64_t> TrainStep::compute(Pass& pass, bool recording) {
   });
   gradients_.finish();
   if (parts > 1) running_->finish();
-  if (!ranks_.alone()) share_results();
+  if (!ranks_.alone() && parts > 1) share_results();
   return drawn;
 }
 
@@ -222,6 +232,12 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
 
 // Gives every rank the losses and correct answers of all micro-batches.
 void TrainStep::share_results() {
+  const auto parts = std::ssize(parts_);
+  if (parts < ranks_.size()) {  // a rank that computes none has not seen what a loss is like
+    counts_ = largest_of(ranks_, counts_) != 0;
+    const DType type = trainable(model_.parameters).front().second.dtype();
+    if (!losses_.defined()) losses_ = Tensor::zeros({parts}, type, device_);
+  }
   for (Tensor* numbers : {&losses_, &correct_}) {
     const Tensor host = numbers->to(Device::cpu);
     gather(ranks_, host.raw(), host.elements(), size_of(host.dtype()));

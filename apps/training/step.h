@@ -112,6 +112,9 @@ class TrainStep {
     return micro_batch_;
   }  ///< images that go through at once; 0: the whole batch
 
+  /// The images of a batch of so many that this rank computes.
+  Share own_images(int64_t images) const;
+
   /// The model to evaluate, with the weights and statistics as they are now: the model itself, or in bf16 the
   /// copy that computes, which serves until the next step.
   const Model& evaluation_model() const;
@@ -144,7 +147,7 @@ class TrainStep {
   StepResult read_result();
   void forget_steps_after_trouble();
   void explain(const Started& step, StepResult& result) const;
-  Tensor own_images(const StepBatch& batch, const std::vector<MicroBatch>& parts) const;
+  Tensor own_pixels(const StepBatch& batch) const;
   std::optional<std::string> find_cause(const StepBatch& batch, Pass pass) const;
 
   const Model& computing_model() const { return narrow_ ? *narrow_ : model_; }

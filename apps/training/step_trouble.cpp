@@ -45,14 +45,11 @@ void TrainStep::explain(const Started& step, StepResult& result) const {
 }
 
 // The images with zeros in place of those that other ranks compute.
-Tensor TrainStep::own_images(const StepBatch& batch, const std::vector<MicroBatch>& parts) const {
-  if (ranks_.alone()) return batch.images;
+Tensor TrainStep::own_pixels(const StepBatch& batch) const {
+  const auto [first, count] = own_images(batch.images.dim(0));
+  if (count == batch.images.dim(0)) return batch.images;
   const Tensor images = Tensor::zeros(batch.images.shape(), batch.images.dtype(), batch.images.device());
-  const Share own = share_of(std::ssize(parts), ranks_);
-  for (int64_t i = own.first; i < own.end(); ++i) {
-    const MicroBatch& part = parts[static_cast<size_t>(i)];
-    images.rows(part.first, part.count).copy_from(batch.images.rows(part.first, part.count));
-  }
+  if (count > 0) images.rows(first, count).copy_from(batch.images.rows(first, count));
   return images;
 }
 
@@ -60,7 +57,7 @@ Tensor TrainStep::own_images(const StepBatch& batch, const std::vector<MicroBatc
 std::optional<std::string> TrainStep::find_cause(const StepBatch& batch, Pass pass) const {
   const int64_t images = batch.images.dim(0);
   const std::vector<MicroBatch> parts = cut_batch(images, micro_batch_);
-  if (const auto bad = not_finite(own_images(batch, parts)))
+  if (const auto bad = not_finite(own_pixels(batch)))
     return fmt::format("the images hold bad numbers: {}", *bad);
   if (const auto bad = first_not_finite(trainable(model_.parameters)))
     return "a weight was bad before the step: " + *bad;

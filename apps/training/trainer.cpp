@@ -33,6 +33,14 @@ class AveragedWeights {
   const std::optional<Ema>& average_;
 };
 
+LoaderOptions made_in_shares(LoaderOptions options, const TrainStep& step) {
+  options.own = [&step](int64_t images) {
+    const Share own = step.own_images(images);
+    return std::pair(own.first, own.end());
+  };
+  return options;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -40,7 +48,8 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 }  // namespace
 
 Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Computing& computing)
-    : config_(config),
+    : ranks_(computing.ranks ? *computing.ranks : one_rank()),
+      config_(config),
       task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(computing.device),
@@ -49,7 +58,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       average_(average_of(config, model_)),
       step_(model_, *optimizer_, step_options(config, model_, computing, average_)),
       train_(dataset.train, Pipeline::training(dataset, config.augment),
-             loader_options(config, dataset, model_, computing)),
+             made_in_shares(loader_options(config, dataset, model_, computing), step_)),
       validation_(validation_loader(dataset.validation, Pipeline(dataset), config, computing)),
       schedule_(schedule_of(config, train_.batches(), total_steps())) {
   at_.random = Random(static_cast<uint64_t>(config.seed)).split(pass_tag).state();
@@ -67,9 +76,17 @@ int64_t Trainer::steps_in(int64_t epoch) const {
   return std::min(train_.batches(), total_steps() - epoch * train_.batches());
 }
 
-bool Trainer::stopping() const {
-  return Interrupt::signal() != 0 || (stop_.steps > 0 && session_steps_ >= stop_.steps) ||
-         (stop_.seconds > 0 && seconds_since(began_) >= stop_.seconds);
+bool Trainer::interrupted() {
+  const int64_t signal = largest_of(ranks_, Interrupt::signal());
+  if (signal != 0) Interrupt::note(static_cast<int>(signal));
+  return signal != 0;  // one that comes to this rank now is for the next time
+}
+
+bool Trainer::stopping() {
+  const bool enough = (stop_.steps > 0 && session_steps_ >= stop_.steps) ||
+                      (stop_.seconds > 0 && seconds_since(began_) >= stop_.seconds);
+  const bool agreed = largest_of(ranks_, enough) != 0;
+  return interrupted() || agreed;
 }
 
 Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
@@ -77,7 +94,8 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   stop_ = stop;
   session_steps_ = 0;
   began_ = saved_ = Clock::now();
-  if (config_.tensorboard && !finished()) board_.emplace(folder.path(), steps_done(), facts_.normalisation);
+  if (ranks_.is_first() && config_.tensorboard && !finished())
+    board_.emplace(folder.path(), steps_done(), facts_.normalisation);
   if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
@@ -203,7 +221,8 @@ bool Trainer::finish_epoch(RunFolder& folder) {
     save_weights(folder.last());
     if (const int64_t every = config_.checkpoint.every_epochs; every > 0 && number % every == 0) {
       save_weights(folder.of_epoch(number));
-      if (config_.checkpoint.keep > 0) folder.drop_epochs(number - config_.checkpoint.keep * every);
+      if (config_.checkpoint.keep > 0 && ranks_.is_first())
+        folder.drop_epochs(number - config_.checkpoint.keep * every);
     }
   }
   add_metrics(folder, evaluation);
@@ -217,7 +236,7 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   const Clock::time_point began = Clock::now();
   const auto go_on = [this](int64_t images) {
     progress_.show(fmt::format("epoch {}/{}  evaluating, {} images", at_.epoch + 1, epochs(), images));
-    return Interrupt::signal() == 0;
+    return !interrupted();
   };
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
   const Model& model = task_ == Task::diffuse ? model_ : step_.evaluation_model();  // see evaluation_dtype()

@@ -11,6 +11,7 @@
 #include "apps/training/evaluation.h"
 #include "apps/training/precision.h"
 #include "apps/training/progress.h"
+#include "apps/training/ranks.h"
 #include "apps/training/run_folder.h"
 #include "apps/training/tensorboard.h"
 #include "apps/training/train_state.h"
@@ -30,7 +31,7 @@ enum class Ending { finished, interrupted, stopped };
 
 /// A training run: steps, evaluation after each epoch, and the files of its folder. The same config gives the
 /// same files (except for the times in events.jsonl), however often the run is interrupted and resumed, on
-/// any number of threads.
+/// any number of threads and of ranks, of which the first writes and prints.
 class Trainer {
  public:
   /// Builds everything that can fail, so that a folder is made only for a run that can start. `config.model`
@@ -43,6 +44,9 @@ class Trainer {
   /// if there is none yet; the run then begins anew. Fails for a state that was saved under another config,
   /// keys in `changed` apart, and for one that is damaged where there is no other.
   bool restore(RunFolder& folder, const std::vector<std::string>& changed = {});
+  /// Gives every rank the first one's weights, moments and position, as each needs before it runs. Only the
+  /// first one has to restore().
+  void share_state();
   /// Trains until all epochs are done, a signal comes, or `stop` says so, and saves the state then.
   Ending run(RunFolder& folder, const StopAfter& stop);
 
@@ -63,6 +67,7 @@ class Trainer {
   int64_t steps_in_epoch() const { return train_.batches(); }
   bool data_on_device() const { return train_.resident(); }  ///< whether the GPU keeps the training pictures
   double wait_seconds() const { return train_.wait_seconds(); }  ///< time in which steps waited for data
+  int64_t micro_batch() const { return step_.micro_batch(); }    ///< 0: the whole batch
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
   bool finished() const { return at_.epoch >= epochs(); }
 
@@ -78,7 +83,8 @@ class Trainer {
 
   int64_t total_steps() const;
   int64_t steps_in(int64_t epoch) const;
-  bool stopping() const;
+  bool stopping();
+  bool interrupted();        ///< whether a signal has come to any rank
   bool save_is_due() const;  ///< after the step that was started last
 
   bool train_epoch(RunFolder& folder);   ///< false if it was interrupted
@@ -101,7 +107,10 @@ class Trainer {
   void report_epoch(RunFolder& folder, const std::optional<Evaluation>& evaluation, double seconds);
   void save_weights(const std::filesystem::path& path) const;  ///< the weights that were evaluated
   void save_state(const RunFolder& folder);
+  NamedTensors state() const;  ///< weights, moments and average
+  void load(const NamedTensors& state, const std::string& where);
 
+  Ranks& ranks_;
   TrainConfig config_;
   Task task_;
   DataFacts facts_;

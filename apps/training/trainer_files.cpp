@@ -89,6 +89,7 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {
+  if (!ranks_.is_first()) return;
   const NamedTensors weights = model_.parameters.state();
   expect_finite(weights, path);
   write_checkpoint(path, weights, config_.model, facts_,
@@ -98,12 +99,36 @@ void Trainer::save_weights(const std::filesystem::path& path) const {
                     {"seed", config_.seed}});
 }
 
-void Trainer::save_state(const RunFolder& folder) {
-  if (watch_) at_.watch_bytes = watch_->save();
+NamedTensors Trainer::state() const {
   NamedTensors tensors;
   append_with_prefix(tensors, "model.", model_.parameters.state());
   append_with_prefix(tensors, "optimizer.", optimizer_->state());
   if (average_) append_with_prefix(tensors, "average.", average_->state());
+  return tensors;
+}
+
+void Trainer::load(const NamedTensors& state, const std::string& where) {
+  model_.parameters.load(with_prefix(state, "model."), where);
+  optimizer_->load_state(with_prefix(state, "optimizer."), where);
+  if (average_) average_->load_state(with_prefix(state, "average."), where);
+}
+
+void Trainer::share_state() {
+  if (ranks_.alone()) return;
+  at_ = read_position(parse_json(broadcast(ranks_, to_json(at_).dump()), "rank 0"), "rank 0");
+  NamedTensors tensors;
+  for (const auto& [name, value] : state()) {
+    const Tensor host = value.to(Device::cpu).clone();
+    broadcast(ranks_, host.raw(), static_cast<size_t>(host.elements()) * size_of(host.dtype()));
+    tensors.emplace_back(name, host);
+  }
+  load(tensors, "rank 0");
+}
+
+void Trainer::save_state(const RunFolder& folder) {
+  if (watch_) at_.watch_bytes = watch_->save();
+  if (!ranks_.is_first()) return;
+  const NamedTensors tensors = state();
   expect_finite(tensors, folder.state());
   // A state within an epoch is not kept: what is kept does not depend on when a run was interrupted.
   if (ends_epoch_) folder.keep_previous_state();
@@ -133,9 +158,7 @@ bool Trainer::restore(RunFolder& folder, const std::vector<std::string>& changed
         ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
   check(at_.skipped <= at_.step, file.where, ": says that ", at_.skipped, " of ", at_.step,
         " steps were left out");
-  model_.parameters.load(with_prefix(file.tensors, "model."), file.where);
-  optimizer_->load_state(with_prefix(file.tensors, "optimizer."), file.where);
-  if (average_) average_->load_state(with_prefix(file.tensors, "average."), file.where);
+  load(file.tensors, file.where);
   ends_epoch_ = at_.step == 0 && at_.epoch > 0 && file.where == folder.state().string();
   folder.keep_rows(static_cast<size_t>(at_.epoch));
   if (!changed.empty()) save_state(folder);

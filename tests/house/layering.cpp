@@ -55,10 +55,11 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"apps/inspector", below_apps + Names{"apps/training", "apps/reporting"}},
     {"apps/exporting", below_apps + Names{"apps/training", "apps/inspector"}},
     {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
+    {"apps/ranks", below_apps + Names{"apps/training", "apps/options"}},
     {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/inspector",
-                                         "apps/exporting", "apps/options"}},
+                                         "apps/exporting", "apps/options", "apps/ranks"}},
     {"apps/benchmarks", below_apps},
-    {"apps", {"apps/commands", "apps/options"}},
+    {"apps", {"apps/commands", "apps/options", "apps/ranks"}},
 };
 
 struct Include {

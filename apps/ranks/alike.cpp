@@ -1,0 +1,55 @@
+#include "apps/ranks/alike.h"
+
+#include <algorithm>
+
+#include "engine/core/error.h"
+#include "engine/io/checksum.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t looked_at = 64;  // images of a split
+
+std::string checksum_of(const std::string& bytes) {
+  Checksum sum;
+  sum.add(bytes.data(), bytes.size());
+  return sum.text();
+}
+
+void add_split(Checksum& sum, const Split& split) {
+  const int64_t images = split.size();
+  sum.add(&images, sizeof images);
+  for (int64_t i = 0; i < images; ++i) {
+    const int64_t label = split.label(i);
+    sum.add(&label, sizeof label);
+  }
+  Image image;
+  const int64_t chosen = std::min(images, looked_at);
+  for (int64_t k = 0; k < chosen; ++k) {
+    split.image(k * images / chosen, image);
+    sum.add(image.pixels.data(), image.pixels.size());
+  }
+}
+
+}  // namespace
+
+void expect_alike(Ranks& ranks, const std::string& what, const std::string& text) {
+  const std::vector<std::string> digests = gather(ranks, checksum_of(text));
+  for (size_t other = 1; other < digests.size(); ++other)
+    check(digests[other] == digests[0], "ranks: rank ", other, " has another ", what, " than rank 0; give ",
+          "every machine the same");
+}
+
+std::string digest_of_program() { return checksum_of(read_text("/proc/self/exe")); }
+
+std::string digest_of(const Dataset& dataset) {
+  Checksum sum;
+  for (const std::string& name : dataset.class_names) sum.add(name.c_str(), name.size() + 1);
+  add_split(sum, *dataset.train);
+  add_split(sum, *dataset.validation);
+  return sum.text();
+}
+
+}  // namespace tessera

@@ -1,0 +1,91 @@
+#include "apps/ranks/launch.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tessera {
+
+namespace {
+
+std::optional<int> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  int number = 0;
+  if (!text) return std::nullopt;
+  const char* end = text + std::strlen(text);
+  return std::from_chars(text, end, number).ptr == end ? std::optional(number) : std::nullopt;
+}
+
+volatile std::sig_atomic_t child = 0;
+
+extern "C" void pass_on(int number) {
+  if (child > 0) kill(child, number);
+}
+
+}  // namespace
+
+std::optional<Launch> launch_of_environment() {
+  struct Launcher {
+    const char *by, *size, *rank;
+  };
+  constexpr std::array<Launcher, 4> launchers{{{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                               {"mpirun", "PMI_SIZE", "PMI_RANK"},
+                                               {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                                               {"torchrun", "WORLD_SIZE", "RANK"}}};
+  for (const auto& [by, size_in, rank_in] : launchers) {
+    const auto size = number_in(size_in), rank = number_in(rank_in);
+    if (size && rank && *size > 1 && *rank >= 0 && *rank < *size) return Launch{by, *rank, *size};
+  }
+  return std::nullopt;
+}
+
+std::string name_of(const Launch& launch) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("rank {} of {} on {}", launch.rank, launch.size, host);
+}
+
+bool leaves_to_first(const Launch& launch, const std::string& command) {
+  if (launch.rank == 0)
+    fmt::print(stderr, "note: tessera {} computes in one process; the {} others that {} started end\n",
+               command, launch.size - 1, launch.by);
+  return launch.rank != 0;
+}
+
+int run_watched(const Launch& launch, const std::function<int()>& work) {
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return work();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(2);  // it ended before the line above
+    return work();
+  }
+  child = pid;
+  struct sigaction action {};
+  action.sa_handler = pass_on;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const int by = WTERMSIG(status);
+  if (by != SIGTERM)  // which a launcher sends to the ranks that are left
+    fmt::print(stderr, "error: {} was ended by signal {} ({}{}); so all ranks end\n", name_of(launch), by,
+               strsignal(by), by == SIGKILL ? ", as when memory runs out" : "");
+  return 2;
+}
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+#pragma once
+
+// How a launcher of several processes started this one, by the variables that it sets.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+struct Launch {
+  std::string by;  ///< "mpirun", "srun", "torchrun"
+  int rank = 0, size = 1;
+};
+
+/// Of mpirun (Open MPI, MPICH and their kin), srun and torchrun. Nothing where one process was started.
+std::optional<Launch> launch_of_environment();
+
+/// "rank 2 of 4 on HOST"
+std::string name_of(const Launch& launch);
+
+/// For a command that computes in one process: whether this one is to leave it to the first rank, which says
+/// so on stderr.
+bool leaves_to_first(const Launch& launch, const std::string& command);
+
+/// Runs `work` in a child process, passes signals on to it and returns its exit code. Where a signal has
+/// ended it (as SIGKILL does when memory runs out), a line on stderr names rank, host and signal, and the
+/// code is 2.
+int run_watched(const Launch& launch, const std::function<int()>& work);
+
+}  // namespace tessera

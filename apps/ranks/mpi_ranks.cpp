@@ -1,0 +1,238 @@
+#include "apps/ranks/mpi_ranks.h"
+
+#ifdef TESSERA_MPI
+
+#define OMPI_SKIP_MPICXX
+#include <mpi.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/core/error.h"
+
+namespace tessera {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t largest_message = size_t{1} << 30;  // MPI counts bytes in an int
+constexpr std::chrono::seconds longest_silence{20};
+constexpr std::chrono::milliseconds between_beats{1000};
+
+/// Tells all other ranks that this one is alive, and when each was heard last. `calls` guards MPI.
+class Heartbeat {
+ public:
+  Heartbeat(MPI_Comm world, int rank, std::vector<std::string> hosts, std::mutex& calls)
+      : rank_(rank), hosts_(std::move(hosts)), calls_(calls), peers_(hosts_.size()) {
+    MPI_Comm_dup(world, &comm_);
+    const Clock::time_point now = Clock::now();
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      peers_[i].heard = now;
+      if (static_cast<int>(i) != rank_) listen(i);
+    }
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+
+  /// No rank is missed from here on. All call it before the first of them ends.
+  void stop() {
+    thread_.request_stop();
+    thread_.join();
+    for (Peer& peer : peers_)
+      for (MPI_Request* each : {&peer.hears, &peer.tells})
+        if (*each != MPI_REQUEST_NULL) {
+          MPI_Cancel(each);
+          MPI_Request_free(each);
+        }
+  }
+
+ private:
+  struct Peer {
+    MPI_Request hears = MPI_REQUEST_NULL, tells = MPI_REQUEST_NULL;
+    char beat = 0;
+    Clock::time_point heard{};
+  };
+
+  void listen(size_t i) {
+    MPI_Irecv(&peers_[i].beat, 1, MPI_BYTE, static_cast<int>(i), 0, comm_, &peers_[i].hears);
+  }
+
+  void run(const std::stop_token& stop) {
+    Clock::time_point before = Clock::now();
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(between_beats / 10);
+      const Clock::time_point now = Clock::now();
+      // A rank that was stopped itself has heard nobody.
+      if (now - before > longest_silence / 4)
+        for (Peer& peer : peers_) peer.heard = now;
+      before = now;
+      look(now);
+    }
+  }
+
+  void look(Clock::time_point now) {
+    {
+      const std::lock_guard lock(calls_);
+      const bool beats = now - told_ >= between_beats;
+      if (beats) told_ = now;
+      for (size_t i = 0; i < peers_.size(); ++i)
+        if (static_cast<int>(i) != rank_) exchange(i, now, beats);
+    }
+    for (size_t i = 0; i < peers_.size(); ++i)
+      if (static_cast<int>(i) != rank_ && now - peers_[i].heard > longest_silence) give_up(i, now);
+  }
+
+  void exchange(size_t i, Clock::time_point now, bool beats) {
+    Peer& peer = peers_[i];
+    int done = 0;
+    MPI_Test(&peer.hears, &done, MPI_STATUS_IGNORE);
+    if (done) {
+      peer.heard = now;
+      listen(i);
+    }
+    done = 1;
+    if (peer.tells != MPI_REQUEST_NULL) MPI_Test(&peer.tells, &done, MPI_STATUS_IGNORE);
+    if (beats && done) MPI_Isend(&told_byte_, 1, MPI_BYTE, static_cast<int>(i), 0, comm_, &peer.tells);
+  }
+
+  // The lowest rank that is heard says it; the others leave it the time.
+  [[noreturn]] void give_up(size_t silent, Clock::time_point now) {
+    int speaker = rank_;
+    for (size_t i = 0; i < peers_.size(); ++i)
+      if (now - peers_[i].heard < longest_silence / 2) speaker = std::min(speaker, static_cast<int>(i));
+    if (speaker == rank_)
+      fmt::print(stderr, "error: rank {} of {} on {} has not answered for {} seconds; so all ranks end\n",
+                 silent, peers_.size(), hosts_[silent], longest_silence.count());
+    std::fflush(stderr);
+    if (speaker != rank_) std::this_thread::sleep_for(std::chrono::seconds(3));
+    _exit(2);
+  }
+
+  int rank_;
+  std::vector<std::string> hosts_;
+  std::mutex& calls_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<Peer> peers_;
+  char told_byte_ = 1;
+  Clock::time_point told_{};
+  std::jthread thread_;
+};
+
+class MpiRanks : public Ranks {
+ public:
+  MpiRanks() {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    MPI_Comm host;
+    MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &local_rank_);
+    MPI_Comm_size(host, &local_size_);
+    MPI_Comm_free(&host);
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    heartbeat_ = std::make_unique<Heartbeat>(comm_, rank_, gather(*this, std::string(name)), calls_);
+  }
+
+  ~MpiRanks() override {
+    gather(*this, int64_t{0});  // until all are here
+    heartbeat_->stop();
+    MPI_Finalize();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int local_rank() const override { return local_rank_; }
+  int local_size() const override { return local_size_; }
+
+  int64_t send(int to, const void* bytes, size_t count) override {
+    return begin(bytes, count, [&](const void* part, int length, MPI_Request* request) {
+      MPI_Isend(part, length, MPI_BYTE, to, 0, comm_, request);
+    });
+  }
+
+  int64_t receive(int from, void* bytes, size_t count) override {
+    return begin(bytes, count, [&](const void* part, int length, MPI_Request* request) {
+      MPI_Irecv(const_cast<void*>(part), length, MPI_BYTE, from, 0, comm_, request);
+    });
+  }
+
+  int64_t done() override {
+    const std::lock_guard lock(calls_);
+    for (int ended = 1; !open_.empty() && ended;) {
+      MPI_Test(&open_.front(), &ended, MPI_STATUS_IGNORE);
+      if (ended) open_.pop_front();
+    }
+    if (open_.empty()) idle_ = 0;
+    return begun_ - std::ssize(open_);
+  }
+
+ protected:
+  int64_t begun() const override { return begun_; }
+
+  // The other ranks of a machine may need this core.
+  void pause() const override {
+    if (++idle_ < 1000)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+
+ private:
+  template <class F> int64_t begin(const void* bytes, size_t count, F&& start) {
+    const std::lock_guard lock(calls_);
+    const auto* from = static_cast<const char*>(bytes);
+    do {
+      const size_t length = std::min(count, largest_message);
+      open_.push_back(MPI_REQUEST_NULL);
+      start(from, static_cast<int>(length), &open_.back());
+      from += length;
+      count -= length;
+      ++begun_;
+    } while (count > 0);
+    return begun_;
+  }
+
+  std::mutex calls_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  std::deque<MPI_Request> open_;
+  int64_t begun_ = 0;
+  mutable int64_t idle_ = 0;
+  std::unique_ptr<Heartbeat> heartbeat_;
+};
+
+}  // namespace
+
+bool has_mpi() { return true; }
+
+std::unique_ptr<Ranks> start_mpi() {
+  int provided = 0, size = 1;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) == MPI_SUCCESS,
+        "ranks: MPI does not start");
+  check(provided >= MPI_THREAD_SERIALIZED, "ranks: this MPI does not let two threads call it in turn");
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size > 1) return std::make_unique<MpiRanks>();
+  MPI_Finalize();
+  return nullptr;
+}
+
+}  // namespace tessera
+
+#else
+
+namespace tessera {
+
+bool has_mpi() { return false; }
+std::unique_ptr<Ranks> start_mpi() { return nullptr; }
+
+}  // namespace tessera
+
+#endif

@@ -1,0 +1,182 @@
+// What ends ranks, and what does not.
+
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "tests/mpi/on_ranks.h"
+
+using namespace tessera;
+
+namespace {
+
+int kills_wanted() {
+  const char* wanted = std::getenv("TESSERA_RANK_KILLS");
+  return wanted ? std::atoi(wanted) : 3;
+}
+
+bool says_line(const Said& said, const std::string& text) { return said.err.find(text) != std::string::npos; }
+
+std::string train_into(const std::filesystem::path& run) {
+  const bool goes_on = std::filesystem::exists(run / "config.json");
+  return goes_on ? "train --threads 1 --resume " + run.string()
+                 : "train --threads 1 --out " + run.string() +
+                       few_batches(small_vit_of_ranks + " --set checkpoint.every_steps=1", 12);
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The process that computes a rank of the run in `folder`, a child of the one that mpirun has started.
+std::optional<pid_t> worker(int rank, const std::string& folder) {
+  std::map<pid_t, pid_t> parents;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0 || text_of(entry.path() / "cmdline").find(folder) == std::string::npos ||
+        !text_of(entry.path() / "cmdline").starts_with(program_path()) ||
+        text_of(entry.path() / "environ").find("OMPI_COMM_WORLD_RANK=" + std::to_string(rank)) ==
+            std::string::npos)
+      continue;
+    const std::string stat = text_of(entry.path() / "stat");
+    const size_t name_end = stat.rfind(')');
+    if (name_end != std::string::npos) parents[pid] = std::atoi(stat.c_str() + name_end + 4);
+  }
+  for (const auto& [pid, parent] : parents)
+    if (parents.contains(parent)) return pid;
+  return std::nullopt;
+}
+
+struct Signalled {
+  Said said;
+  bool sent;
+};
+
+// Trains on 3 ranks and sends one of them the signal, so long after it has begun to save.
+Signalled with_signal(int signal, int rank, std::chrono::milliseconds after,
+                      const std::filesystem::path& run) {
+  bool sent = false;
+  std::atomic<bool> ended = false;
+  const bool goes_on = std::filesystem::exists(run / "config.json");
+  std::thread sender([&] {
+    while (!ended && !goes_on && !std::filesystem::exists(run / "state.safetensors"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(after);
+    while (!ended && !sent) {
+      const auto pid = worker(rank, run.string());
+      sent = pid && kill(*pid, signal) == 0;
+    }
+  });
+  const auto began = std::chrono::steady_clock::now();
+  const Said said = on_ranks(3, train_into(run));
+  ended = true;
+  sender.join();
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+  return {said, sent};
+}
+
+void check_ended_by(const Said& said, const std::string& line) {
+  CHECK(said.code == 2);
+  const size_t at = said.err.find("error: rank");
+  REQUIRE(at != std::string::npos);
+  CHECK(said.err.find(line) == at);
+  CHECK(said.err.find("error: rank", at + 1) == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a run that was stopped goes on with another number of ranks, with the same bytes") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path whole = folder / "whole", run = folder / "run";
+  REQUIRE(tessera_program(train_into(whole)).code == 0);
+  REQUIRE(on_ranks(3, train_into(run) + " --stop-after 2").code == 0);
+  REQUIRE(on_ranks(2, train_into(run) + " --stop-after 2").code == 0);
+  REQUIRE(tessera_program(train_into(run)).code == 0);
+  check_same_bytes(whole, run);
+}
+
+TEST_CASE("a rank with another config is refused, and so is a second run in the folder") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const std::string one = "train --out " + run + few_batches(small_vit_of_ranks);
+  const Said differing = tessera_program(
+      one + " : -n 1 " + program_path() + " " + one + " --seed 7",
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe -n 1");
+  CAPTURE(differing.err);
+  CHECK(differing.code == 2);
+  CHECK(says_line(differing, "rank 1 has another config than rank 0"));
+  CHECK(!std::filesystem::exists(run));
+
+  REQUIRE(on_ranks(2, one).code == 0);
+  const Said again = on_ranks(2, one);
+  CHECK(again.code == 2);
+  CHECK(says_line(again, "holds a run already"));
+}
+
+TEST_CASE("processes that no MPI joins do not train the same run twice") {
+  const TemporaryFolder folder;
+  const Said said = tessera_program(
+      "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks), "WORLD_SIZE=2 RANK=0");
+  CHECK(said.code == 2);
+  CHECK(says_line(said, "torchrun started 2 processes"));
+  CHECK(!std::filesystem::exists(folder / "run"));
+}
+
+TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has the same bytes") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path whole = folder / "whole", run = folder / "run";
+  REQUIRE(tessera_program(train_into(whole)).code == 0);
+  std::mt19937 random(1);
+  int killed = 0;
+  for (int k = 0; k < kills_wanted(); ++k) {
+    const int victim = static_cast<int>(random() % 3);
+    const std::chrono::milliseconds after(50 + random() % 1000);
+    const auto [said, sent] = with_signal(SIGKILL, victim, after, run);
+    CAPTURE(said.err);
+    if (said.code != 0) {
+      ++killed;
+      check_ended_by(said, "error: rank " + std::to_string(victim) + " of 3 on ");
+      continue;
+    }
+    check_same_bytes(whole, run);
+    std::filesystem::remove_all(run);
+  }
+  if (!std::filesystem::exists(run / "config.json")) std::filesystem::remove_all(run);
+  REQUIRE(on_ranks(2, train_into(run)).code == 0);
+  check_same_bytes(whole, run);
+  MESSAGE(killed, " of ", kills_wanted(), " sessions were ended by a kill");
+}
+
+TEST_CASE("a rank that stops answering ends all within 30 seconds") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const auto [said, sent] = with_signal(SIGSTOP, 1, std::chrono::milliseconds(0), folder / "run");
+  CAPTURE(said.err);
+  REQUIRE(sent);
+  check_ended_by(said, "error: rank 1 of 3 on ");
+  CHECK(says_line(said, "has not answered for 20 seconds"));
+}
+
+TEST_CASE("a signal to any rank saves the run of all") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path whole = folder / "whole", run = folder / "run";
+  const auto [said, sent] = with_signal(SIGTERM, 2, std::chrono::milliseconds(0), run);
+  CAPTURE(said.err);
+  REQUIRE(sent);
+  CHECK(said.code == 143);
+  CHECK(said.out.find("all is saved") != std::string::npos);
+  REQUIRE(tessera_program(train_into(run)).code == 0);
+  REQUIRE(tessera_program(train_into(whole)).code == 0);
+  check_same_bytes(whole, run);
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+
+#include "tests/commands/program.h"
+
+namespace tessera {
+
+inline bool with_mpi() {
+#ifdef TESSERA_HAS_MPI
+  const bool can = std::system("command -v mpirun >/dev/null") == 0;
+#else
+  const bool can = false;
+#endif
+  if (!can) MESSAGE("skipped: this program was built without MPI, or there is no mpirun");
+  return can;
+}
+
+// Runs the program on so many ranks.
+inline Said on_ranks(int ranks, const std::string& arguments, const std::string& before = "") {
+  return tessera_program(arguments, before +
+                                        " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                                        "timeout 120 mpirun --oversubscribe -n " +
+                                        std::to_string(ranks));
+}
+
+// Weights, moments, average and metrics have the same bytes.
+inline void check_same_bytes(const std::filesystem::path& a, const std::filesystem::path& b) {
+  for (const char* name :
+       {"config.json", "metrics.csv", "last.safetensors", "best.safetensors", "state.safetensors"}) {
+    CAPTURE(name);
+    REQUIRE(std::filesystem::exists(a / name));
+    CHECK(bytes_of(a / name) == bytes_of(b / name));
+  }
+}
+
+// Epochs of 3 steps of 4 micro-batches on shapes of 16 pixels: the arguments of tessera train but for --out.
+inline std::string few_batches(const std::string& model, int epochs = 2) {
+  const auto unless_given = [&](const std::string& option, const std::string& value) {
+    return model.find(option) == std::string::npos ? " " + option + " " + value : "";
+  };
+  return unless_given("--dataset", "shapes") + unless_given("--image-size", "16") + " --epochs " +
+         std::to_string(epochs) +
+         " --batch 8 --set data.train_images=24 --set data.validation_images=6 --set micro_batch=2"
+         " --set ema=0.9 --set schedule.warmup_epochs=1" +
+         model;
+}
+
+inline const std::string small_vit_of_ranks =
+    " --model vit --set model.dim=8 --set model.depth=1 --set model.drop_path=0.3"
+    " --set 'model.attention={\"heads\":2,\"head_dim\":4}'";
+
+}  // namespace tessera
