@@ -27,8 +27,8 @@ CTEST    = ctest --output-on-failure -j $(JOBS)
 FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
-.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs torture soak fuzz compare-pictures hardening sbom emulate \
-        gpu-check gpu-bundle install clean
+.PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs \
+        torture soak fuzz compare-pictures hardening sbom emulate gpu-check gpu-bundle package install clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -153,8 +153,12 @@ gpu-check: deps ## run the tests of the CUDA backend, where there is one and a G
 gpu-bundle: deps ## pack program and tests for a GPU machine without packages or a network
 	@.ci/gpu-bundle $(JOBS)
 
+package: deps ## build the Debian packages, build-package/*.deb, check them with lintian and try them in a folder
+	@.ci/deps dpkg-dev file lintian fakeroot
+	@.ci/package $(JOBS)
+
 install: build ## install program, libraries and package below PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-hardened build-cuda build-gpu build-emulated*
+	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-hardened build-package build-cuda build-gpu build-emulated*

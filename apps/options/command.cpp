@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "apps/options/command_tree.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 
@@ -109,9 +110,48 @@ void open_closed_streams() {
       if (open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
 }
 
+OptionText text_of(const CLI::Option& option) {
+  OptionText text{{}, option.get_type_name(), option.get_description()};
+  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  if (option.get_items_expected_max() == 0) text.value.clear();  // a flag
+  if (option.get_positional()) text.value = option.get_name();
+  return text;
+}
+
+CommandText text_of(const CLI::App& app) {
+  const std::string path = command_path(app);
+  CommandText text{
+      path.empty() ? "tessera" : "tessera " + path, app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) text.options.push_back(text_of(*option));
+  for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; }))
+    text.inner.push_back(text_of(*inner));
+  return text;
+}
+
+void print_completion(const CLI::App& app, const std::string& shell) {
+  const std::string script = completion_of(text_of(app), shell);
+  std::fwrite(script.data(), 1, script.size(), stdout);
+  throw ExitCode::done;
+}
+
 void describe(CLI::App& app) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "tessera " TESSERA_VERSION);
+  app.set_version_flag("--version", version_text);
+  app.add_option_function<std::string>(
+         "--completion", [&app](const std::string& shell) { print_completion(app, shell); },
+         "Print the script by which a shell completes commands: bash, zsh or fish")
+      ->type_name("SHELL")
+      ->trigger_on_parse();
+  app.add_option_function<std::string>(
+         "--manual",
+         [&app](const std::string& folder) {
+           write_manual(text_of(app), folder);
+           throw ExitCode::done;
+         },
+         "Write the manual pages, one a command, into a folder")
+      ->type_name("DIR")
+      ->trigger_on_parse();
   app.footer(
       "tessera SUBCOMMAND --help tells more, with examples.\n"
       "Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");

@@ -50,4 +50,18 @@ endfunction()
 if(EXISTS ${prefix}/bin/tessera)
   run(run trainer)
   run(own.safetensors own_loop)
+
+  # What the program exports, a program of thirty lines reads, and predicts as `tessera predict` does.
+  step(${prefix}/bin/tessera export ${work}/trainer/run --format safetensors --out ${work}/exported.safetensors)
+  file(GLOB pictures ${work}/trainer/pictures/val/fine/*.bmp)
+  list(GET pictures 0 picture)
+  execute_process(COMMAND ${work}/build/predict ${work}/exported.safetensors ${picture} OUTPUT_VARIABLE said
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${prefix}/bin/tessera predict ${work}/trainer/run ${picture} OUTPUT_VARIABLE known
+                  COMMAND_ERROR_IS_FATAL ANY)
+  string(STRIP "${said}" said)
+  string(FIND "${known}" "${said}" found)
+  if(said STREQUAL "" OR found EQUAL -1)
+    message(FATAL_ERROR "predict printed\n${said}, but tessera predict\n${known}")
+  endif()
 endif()
