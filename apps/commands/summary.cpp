@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "apps/commands/commands.h"
 #include "apps/options/model_source.h"
@@ -15,6 +16,7 @@
 #include "engine/core/error.h"
 #include "engine/core/storage.h"
 #include "models/model.h"
+#include "models/parts/tokenizer.h"
 #include "models/weights.h"
 
 namespace tessera {
@@ -158,6 +160,39 @@ constexpr Column memory_columns[] = {
     {"total", "a training step", as_bytes},
 };
 
+// A convolution, or the patches that a linear map takes.
+struct Window {
+  int64_t kernel, stride;
+};
+
+// The pixels a side that one token sees after these windows, the first on the image: equation 3 of "Vision
+// Transformer for Small-Size Datasets", r = (r' - 1) j + k, with r' that of what follows.
+int64_t receptive_field(const std::vector<Window>& windows) {
+  int64_t r = 1;
+  for (auto window = windows.rbegin(); window != windows.rend(); ++window)
+    r = (r - 1) * window->stride + window->kernel;
+  return r;
+}
+
+// The receptive field of the config's tokenizer: SPT widens a patch by its shift on both sides. Null for a
+// model without a tokenizer, and for one whose tokens attend to one another while they are made (T2T).
+Json receptive_field_of(const Json& config) {
+  if (!config.contains("tokenizer")) return nullptr;
+  const Json& tokenizer = config["tokenizer"];
+  const std::string kind = tokenizer.value("kind", "");
+  const int64_t patch = tokenizer.value("patch_size", int64_t{0});
+  if (kind == "patch") return patch;
+  if (kind == "shifted") return patch + 2 * shift_of(patch, tokenizer.value("ratio", 0.5));
+  if (kind != "conv_stem") return nullptr;
+  std::vector<Window> windows;  // RMT's stem has its strides in the config, LV-ViT's ends in patches
+  if (patch > 0)
+    windows = {{7, 2}, {3, 1}, {3, 1}, {patch / 2, patch / 2}};
+  else
+    for (const Json& stride : tokenizer.value("strides", Json{2, 1, 2, 1}))
+      windows.push_back({3, stride.get<int64_t>()});
+  return receptive_field(windows);
+}
+
 ExitCode summarise(const Options& options) {
   const Json config = options.model.config();
   if (!options.weights.empty()) {
@@ -168,11 +203,17 @@ ExitCode summarise(const Options& options) {
   Json rows = layers_of(config, options.batch);
   const Json total = total_of(rows), memory = memory_of(config, options.batch);
   if (options.json) {
-    print_json({{"model", config}, {"layers", rows}, {"total", total}, {"memory", memory}});
+    print_json({{"model", config},
+                {"layers", rows},
+                {"total", total},
+                {"memory", memory},
+                {"receptive_field", receptive_field_of(config)}});
     return ExitCode::done;
   }
   rows.push_back(total);
   print_table(columns, rows);
+  if (const Json side = receptive_field_of(config); !side.is_null())
+    fmt::print("\nA token is made of {0} x {0} pixels.\n", side.get<int64_t>());
   if (memory.contains("reason")) {
     fmt::print("\nOutput and MACs for one image. No training step has so many images at once ({}):\n{}\n",
                options.batch, memory["reason"].get<std::string>());

@@ -6,6 +6,7 @@
 #include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/activations.h"
+#include "models/parts/decay_watch.h"
 
 namespace tessera {
 
@@ -77,6 +78,7 @@ Tensor Decay::gates(const Tensor& x) const {
 }
 
 void Decay::apply(const Tensor& x, ScoreTerms& terms) const {
+  if (options.kind != DecayOptions::Kind::none) DecayWatch::tell(*this, x);
   terms.slopes = slopes;
   if (options.kind != DecayOptions::Kind::content) return;
   terms.gates = gates(x);

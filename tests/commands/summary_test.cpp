@@ -29,6 +29,22 @@ TEST_CASE("tessera summary: every module once, and what they add up to") {
   CHECK(summary.at("layers").back().at("output") == nlohmann::json({1, 200}));
 }
 
+TEST_CASE("tessera summary: the receptive field of a token") {
+  for (const auto& [model, side] : {std::pair{"vit --image-size 224", 28},
+                                    {"vit --image-size 32", 4},
+                                    {"sl-vit --image-size 32", 8},
+                                    {"sl-vit --image-size 224", 56},
+                                    {"sp-vit-t --image-size 224", 29},
+                                    {"rmt-xt --image-size 32", 9}}) {
+    CAPTURE(model);
+    const Said said = tessera_program(std::string("summary --json ") + model);
+    REQUIRE(said.code == 0);
+    CHECK(said.json().at("receptive_field") == side);
+  }
+  CHECK(tessera_program("summary --json t2t").json().at("receptive_field").is_null());
+  CHECK(tessera_program("summary --json resnet56").json().at("receptive_field").is_null());
+}
+
 TEST_CASE("tessera summary: the memory of a training step, of as many images as are asked for") {
   const auto summary = [](const std::string& more) {
     const Said said = tessera_program("summary sl-swin --image-size 32 --json" + more);

@@ -1,0 +1,261 @@
+// tessera diagnose: what the attention of trained models has learned, in figures and numbers.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/reporting/diagnosis_page.h"
+#include "apps/reporting/picture_files.h"
+#include "apps/reporting/table.h"
+#include "apps/training/checkpoint.h"
+#include "apps/training/csv.h"
+#include "apps/training/task.h"
+#include "data/augment/pipeline.h"
+#include "data/formats/resize.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> runs, pictures;
+  std::string data, split = "validation", out = "diagnose.html", csv;
+  int64_t images = 256, batch = 16, shown = 4;
+  Place query;
+  DType dtype = DType::f32;
+  bool json = false;
+};
+
+// The pictures that a run is measured on: files, or the first of a split of its own data set.
+class Pictures {
+ public:
+  Pictures(const Options& options, const Checkpoint& checkpoint)
+      : size_(static_cast<int>(checkpoint.data.image_size)), pipeline_(checkpoint.data.empty_dataset()) {
+    if (!options.pictures.empty()) {
+      files_ = picture_files(options.pictures);
+      about_ = fmt::format("{} pictures", files_.size());
+      return;
+    }
+    DataConfig source = checkpoint.data.source;
+    check(!source.name.empty(), "diagnose: ", checkpoint.path.string(),
+          " says nothing of its data; give pictures by --pictures");
+    source.dir = options.data;
+    source.image_size = size_;
+    const Dataset dataset = open_data(source, task_of(checkpoint.model.config));
+    split_ = options.split == "train" ? dataset.train : dataset.validation;
+    count_ = options.images == 0 ? split_->size() : std::min(options.images, split_->size());
+    about_ = fmt::format("{} images of the {} split of {}", count_, options.split, dataset.name);
+  }
+
+  int64_t count() const { return split_ ? count_ : std::ssize(files_); }
+  const std::string& about() const { return about_; }
+  std::string name(int64_t i) const { return split_ ? split_->source(i) : files_[static_cast<size_t>(i)]; }
+
+  Image image(int64_t i) const {
+    Image image;
+    if (split_)
+      split_->image(i, image);
+    else
+      image = fit_square(load_image(name(i)), size_, name(i));
+    return image;
+  }
+
+  // Images i to i + count as the model sees them. [count, 3, H, W]
+  Tensor batch(int64_t first, int64_t count, DType dtype) const {
+    const Tensor images = Tensor::empty({count, 3, size_, size_});
+    for (int64_t i = 0; i < count; ++i) {
+      Image used = image(first + i);
+      pipeline_(used, Random(0), images.data<float>() + i * 3 * size_ * size_);
+    }
+    return images.to(dtype);
+  }
+
+ private:
+  int size_;
+  Pipeline pipeline_;
+  std::vector<std::string> files_;
+  std::shared_ptr<const Split> split_;
+  int64_t count_ = 0;
+  std::string about_;
+};
+
+// The run's folder, or a checkpoint's file without its ending.
+std::string name_of(const std::string& run) {
+  const fs::path path = fs::path(run).lexically_normal();
+  const std::string name =
+      path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  return name.ends_with(".safetensors") ? path.parent_path().filename().string() + "/" + path.stem().string()
+                                        : name;
+}
+
+struct Measured {
+  DiagnosedRun run;
+  Json json;
+};
+
+Measured measure(const std::string& path, const Options& options, std::vector<ComparedPicture>& compared) {
+  const Checkpoint checkpoint = read_checkpoint(path, Device::cpu);
+  const Pictures pictures(options, checkpoint);
+  const Model model = copy_as(checkpoint.model, options.dtype);
+  Diagnosis diagnosis(model);
+  for (int64_t i = 0; i < pictures.count(); i += options.batch)
+    diagnosis.add(pictures.batch(i, std::min(options.batch, pictures.count() - i), options.dtype));
+  diagnosis.look_at(pictures.batch(0, 1, options.dtype), options.query);
+  for (int64_t i = 0; i < std::min(options.shown, pictures.count()); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (compared.size() == at) compared.push_back({pictures.name(i), pictures.image(i), {}});
+    const AttentionRecord record = record_attention(model, pictures.batch(i, 1, options.dtype));
+    compared[at].maps.push_back(record.layers.back().mean_heat());
+  }
+  Json json = to_json(diagnosis);
+  json["run"] = name_of(path);
+  json["checkpoint"] = checkpoint.path.string();
+  json["measured_on"] = pictures.about();
+  json["images"] = pictures.count();
+  json["query"] = {options.query.row, options.query.column};
+  return {{name_of(path), pictures.about(), diagnosis.layers(), diagnosis.priors()}, std::move(json)};
+}
+
+// Lines of a CSV file: a number with the run, the module and the head (from 1) that it is of, and its row and
+// column where it is one of a matrix.
+class NumberLines {
+ public:
+  void add(const Json& run) {
+    for (const Json& layer : run["layers"]) {
+      const auto line = [&](const char* what, const Json& values) {
+        by_head(run, layer["path"], what, values);
+      };
+      line("sqrt_d", Json::array({layer["sqrt_d"]}));
+      line("temperature", layer["temperature"]);
+      line("divergence", layer["divergence"]);
+      if (layer.contains("decay")) line("decay", layer["decay"]);
+    }
+    for (const Json& prior : run["priors"]) by_head(run, prior["path"], "prior", prior["omega"]);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void by_head(const Json& run, const Json& path, const char* what, const Json& heads) {
+    for (size_t h = 0; h < heads.size(); ++h) {
+      const auto put = [&](const std::string& row, const std::string& column, const Json& value) {
+        text_ += csv_line({run["run"].get<std::string>(), path.get<std::string>(), what,
+                           std::to_string(h + 1), row, column, value.is_null() ? "" : value.dump()});
+      };
+      if (!heads[h].is_array()) put("", "", heads[h]);
+      for (size_t i = 0; heads[h].is_array() && i < heads[h].size(); ++i)
+        for (size_t j = 0; j < heads[h][i].size(); ++j)
+          put(std::to_string(i), std::to_string(j), heads[h][i][j]);
+    }
+  }
+
+  std::string text_ = csv_line({"run", "module", "quantity", "head", "row", "column", "value"});
+};
+
+double mean_of(const Json& values) {
+  double sum = 0;
+  for (const Json& value : values) sum += value.get<double>();
+  return sum / static_cast<double>(values.size());
+}
+
+void print_layers(const Json& run) {
+  constexpr Column columns[] = {{"layer", "layer", as_integer},
+                                {"path", "module"},
+                                {"sqrt_d", "sqrt(d)", as_loss},
+                                {"mean_temperature", "temperature", as_loss},
+                                {"kind", ""},
+                                {"mean_divergence", "divergence", as_loss}};
+  Json rows = run["layers"];
+  for (Json& row : rows) {
+    row["kind"] = row["learned"].get<bool>() ? "learned" : "fixed";
+    row["mean_temperature"] = row["temperature"].empty() ? Json() : Json(mean_of(row["temperature"]));
+    row["mean_divergence"] = mean_of(row["divergence"]);
+  }
+  fmt::print("{}: {}\n\n", run["run"].get<std::string>(), run["measured_on"].get<std::string>());
+  print_table(columns, rows);
+  fmt::print("\n");
+}
+
+ExitCode run(const Options& options) {
+  std::vector<DiagnosedRun> runs;
+  std::vector<ComparedPicture> compared;
+  Json all = Json::array();
+  NumberLines lines;
+  for (const std::string& path : options.runs) {
+    Measured measured = measure(path, options, compared);
+    runs.push_back(std::move(measured.run));
+    all.push_back(std::move(measured.json));
+    lines.add(all.back());
+    if (!options.json) print_layers(all.back());
+  }
+  write_file_atomically(options.out, diagnosis_page(runs, compared));
+  if (!options.csv.empty()) write_file_atomically(options.csv, lines.text());
+  if (options.json)
+    print_json({{"page", options.out}, {"runs", all}});
+  else
+    fmt::print("The figures are in {}\n", options.out);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_diagnose(Command& app) {
+  Command& command = add_command(
+      app, "diagnose", "What attention has learned, by depth and head, for several runs in one page.",
+      {"tessera diagnose runs/vit runs/sl-vit",
+       "tessera diagnose runs/sp-vit --images 0 --csv numbers.csv --json",
+       "tessera diagnose runs/sdt --pictures cat.jpg --query-row 0.3 --query-column 0.6"},
+      "The temperature of every head beside sqrt(d); the mean Kullback-Leibler divergence of the rows of "
+      "attention "
+      "from uniform over the first images of a split; where each run looks; SP-SA's learned priors by "
+      "offset; the "
+      "decay of RMT and SDT around one query of the first picture. Figures go into one HTML file, all "
+      "numbers into "
+      "--json and --csv.");
+  auto options = std::make_shared<Options>();
+  command.add_option("run", options->runs, "Run folders (their best checkpoint) or checkpoints")
+      ->required()
+      ->type_name("RUN...");
+  command.add_option("--out", options->out, "The page that is written")
+      ->capture_default_str()
+      ->type_name("FILE");
+  command.add_option("--csv", options->csv, "Write every number into this file too")->type_name("FILE");
+  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--split", options->split, "validation or train")
+      ->check(one_of({"validation", "train"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--images", options->images, "Measure the first N images of the split; 0: all")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--pictures", options->pictures, "Measure these files or folders instead")
+      ->type_name("IMAGE...");
+  command.add_option("--shown", options->shown, "Pictures on the page")
+      ->check(non_negative())
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--query-row", options->query.row, "Where the query lies, 0 the top, 1 the bottom")
+      ->check(between(0, 1))
+      ->capture_default_str()
+      ->type_name("SHARE");
+  command.add_option("--query-column", options->query.column, "Where the query lies, 0 left, 1 right")
+      ->check(between(0, 1))
+      ->capture_default_str()
+      ->type_name("SHARE");
+  add_dtype(command, options->dtype, {DType::f32, DType::f64});
+  add_threads(command);
+  add_json(command, options->json);
+  on_run(command, [options] { return run(*options); });
+}
+
+}  // namespace tessera

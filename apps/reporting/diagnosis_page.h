@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/reporting/attention_maps.h"
+#include "apps/reporting/diagnosis.h"
+#include "data/formats/image.h"
+
+namespace tessera {
+
+// A run whose attention was measured.
+struct DiagnosedRun {
+  std::string name;
+  std::string measured_on;  // "256 images of the validation split of shapes"
+  std::vector<LayerDiagnosis> layers;
+  std::vector<PriorDiagnosis> priors;
+};
+
+// Where each run looks on one picture.
+struct ComparedPicture {
+  std::string name;
+  Image image;
+  std::vector<HeatMap>
+      maps;  // of each run: attention of its last layer from the class token, mean over heads
+};
+
+// One page of figures: temperature and divergence by depth with all runs in each picture, the attention of
+// all runs side by side, priors, and the decay around the query. Parts without anything to show are left out.
+std::string diagnosis_page(const std::vector<DiagnosedRun>& runs,
+                           const std::vector<ComparedPicture>& pictures);
+
+}  // namespace tessera
