@@ -106,7 +106,7 @@ Measured measure(const std::string& path, const Options& options, std::vector<Co
   const Checkpoint checkpoint = read_checkpoint(path, Device::cpu);
   const Pictures pictures(options, checkpoint);
   const Model model = copy_as(checkpoint.model, options.dtype);
-  Diagnosis diagnosis(model);
+  AttentionDiagnosis diagnosis(model);
   for (int64_t i = 0; i < pictures.count(); i += options.batch)
     diagnosis.add(pictures.batch(i, std::min(options.batch, pictures.count() - i), options.dtype));
   diagnosis.look_at(pictures.batch(0, 1, options.dtype), options.query);

@@ -109,7 +109,8 @@ Grid token_at(Place place, Grid grid) {
   return {index(place.row, grid.height), index(place.column, grid.width)};
 }
 
-Diagnosis::Sums Diagnosis::new_layer(const std::string& path, Grid grid, int64_t heads) const {
+AttentionDiagnosis::Sums AttentionDiagnosis::new_layer(const std::string& path, Grid grid,
+                                                       int64_t heads) const {
   Sums sums;
   LayerDiagnosis& layer = sums.layer;
   layer.path = path;
@@ -126,7 +127,7 @@ Diagnosis::Sums Diagnosis::new_layer(const std::string& path, Grid grid, int64_t
   return sums;
 }
 
-void Diagnosis::add(const Tensor& images) {
+void AttentionDiagnosis::add(const Tensor& images) {
   struct Rows {
     std::string path;
     Grid grid;
@@ -161,7 +162,7 @@ void Diagnosis::add(const Tensor& images) {
   }
 }
 
-void Diagnosis::look_at(const Tensor& image, Place query) {
+void AttentionDiagnosis::look_at(const Tensor& image, Place query) {
   std::map<std::string, Tensor> tables;  // of priors, by path
   Grid first;                            // of the first attention
   const DecayWatch watch([&](const Decay& decay, const Tensor& x) {
@@ -190,7 +191,7 @@ void Diagnosis::look_at(const Tensor& image, Place query) {
   }
 }
 
-std::vector<LayerDiagnosis> Diagnosis::layers() const {
+std::vector<LayerDiagnosis> AttentionDiagnosis::layers() const {
   std::vector<LayerDiagnosis> all;
   for (const Sums& sums : sums_) {
     LayerDiagnosis layer = sums.layer;
@@ -201,7 +202,7 @@ std::vector<LayerDiagnosis> Diagnosis::layers() const {
   return all;
 }
 
-Json to_json(const Diagnosis& diagnosis) {
+Json to_json(const AttentionDiagnosis& diagnosis) {
   Json layers = Json::array(), priors = Json::array();
   for (const LayerDiagnosis& layer : diagnosis.layers()) {
     Json row{{"layer", layers.size() + 1},

@@ -44,10 +44,10 @@ struct Place {
 // The row and column of the token of a grid that covers the place.
 Grid token_at(Place place, Grid grid);
 
-class Diagnosis {
+class AttentionDiagnosis {
  public:
   // The model must outlive this object.
-  explicit Diagnosis(const Model& model) : model_(model) {}
+  explicit AttentionDiagnosis(const Model& model) : model_(model) {}
 
   // Adds the attention of images [B, C, H, W] to the mean divergences. Fails for a model without attention.
   void add(const Tensor& images);
@@ -74,6 +74,6 @@ class Diagnosis {
 };
 
 // As JSON: {"layers": [...], "priors": [...]}, matrices as nested lists.
-Json to_json(const Diagnosis& diagnosis);
+Json to_json(const AttentionDiagnosis& diagnosis);
 
 }  // namespace tessera

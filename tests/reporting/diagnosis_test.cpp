@@ -28,7 +28,7 @@ Case diagnosed(const std::string& name) {
   }
   const Model model = build(Json::parse(file.metadata.at("config")), {.dtype = DType::f64});
   model.parameters.load(weights, name);
-  Diagnosis diagnosis(model);
+  AttentionDiagnosis diagnosis(model);
   diagnosis.add(input);
   diagnosis.look_at(input.rows(0, 1), {.row = 0.3, .column = 0.7});
   const Json all = Json::parse(bytes_of(TESSERA_SOURCE "/tests/reporting/diagnosis_expected.json"));
