@@ -89,7 +89,7 @@ std::string matrix_cell(const double* values, int64_t rows, int64_t columns, con
           static_cast<uint8_t>(std::lround(white[c] + share * (blue[c] - white[c])));
     }
   return picture(image, 96, what) +
-         fmt::format("<br><span class=\"note\">{:.3g} to {:.3g}</span>", *low, *high);
+         fmt::format("<br><span class=\"note\">{:.5g} to {:.5g}</span>", *low, *high);
 }
 
 std::vector<std::string> head_columns(int64_t heads) {
@@ -176,7 +176,7 @@ std::string diagnosis_page(const std::vector<DiagnosedRun>& runs,
   Chart temperature = by_depth(runs, &LayerDiagnosis::temperature, "temperature, mean over heads");
   add_standard(runs, temperature);
   const Chart divergence = by_depth(runs, &LayerDiagnosis::divergence, "divergence in nats, mean over heads");
-  std::string lead;
+  std::string lead = "<h1>What attention has learned</h1>";
   for (const DiagnosedRun& run : runs)
     lead += "<p class=\"lead\"><b>" + escaped(run.name) + "</b>: " + escaped(run.measured_on) + "</p>";
   const std::string charts = cards(
