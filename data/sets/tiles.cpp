@@ -89,7 +89,7 @@ Dataset open_tiles(const fs::path& dir, const DatasetOptions& options) {
   }
   dataset.name = "tiles";
   dataset.image_shape = {3, size, size};
-  dataset.notes.push_back(
+  dataset.notes.emplace_back(
       "validation tiles are of the right quarter of every picture, training tiles of the rest");
   dataset.train = train.split(size, "train");
   dataset.validation = validation.split(size, "validation");
