@@ -96,7 +96,7 @@ TEST_CASE("a micro-batch is a number of images, or what suits the device") {
   CHECK(micro_batch(R"({"micro_batch": 0})") == 0);
   CHECK(micro_batch(R"({"micro_batch": 7})") == 7);
   CHECK(refusal(R"({"micro_batch": "all"})") == R"(test: micro_batch is "all", wanted a number or "auto")");
-  CHECK(refusal(R"({"micro_batch": -1})") == "test: micro_batch is -1, wanted an integer from 0 to 1e+06");
+  CHECK(refusal(R"({"micro_batch": -1})") == "test: micro_batch is -1, wanted an integer from 0 to 1000000");
   CHECK(refusal(R"({"batch_norm": "none"})") == "test: batch_norm is 'none'; there are batch, micro_batch");
   CHECK(to_json(TrainConfig()).at("micro_batch") == "auto");
 }
