@@ -19,7 +19,7 @@ const questions = [
   ['temperature', 'config.html#key-model.attention.temperature', 5],
   ['tessera ablate', 'commands.html#tessera-ablate', 3],
   ['gradcheck', 'commands.html#tessera-gradcheck', 5],
-  ['several machines', 'machines.html#several-machines', 2],
+  ['one run on several machines', 'machines.html#one-run-on-several-machines', 1],
   ['read_checkpoint', 'api/', 2],
   ['Tape::backward', 'api/', 1],
 ];

@@ -12,7 +12,7 @@ std::string version_text() {
       "tessera {}, commit {}\n"
       "compiler    {}\n"
       "built with  {}{}\n"
-      "processor   {}, kernels of f32 for {} (TESSERA_CPU names another kind)",
+      "processor   {}; f32 kernels: {} (TESSERA_CPU names another kind)",
       TESSERA_VERSION, TESSERA_COMMIT, TESSERA_COMPILER, TESSERA_FOUND, has_cuda ? ", CUDA" : "",
       name(processor()), kernels_in_use());
 }

@@ -13,10 +13,12 @@ namespace tessera {
 ///   DryRun            kernels do not run                          engine/core/dispatch.h
 ///   ConstantBlocks    a captured graph's memory for constants     engine/core/pool.h
 ///   TapeScope         the tape that records (Tape, NoRecording)   engine/autograd/tape.h
+///   FieldRecord       notes which fields a reader asks for        engine/io/field_record.h
 ///   ModuleScope       the module whose forward pass runs          engine/autograd/observe.h
 ///   Observer          is told of every op                         engine/autograd/observe.h
 ///   PlainAttention    the definition instead of the fused op      models/parts/attention.h
 ///   TokenLayoutScope  where attention's tokens lie on the image   models/parts/token_layout.h
+///   DecayWatch        is told of every spatial decay              models/parts/decay_watch.h
 ///
 /// Four settings hold for the whole process: set_threads() and SmallChunks (parallel.h), allow_tf32()
 /// (replay.h), poison_new_storage() (storage.h).
