@@ -70,7 +70,7 @@ TEST_CASE("several runs are compared") {
   CHECK(json["report"] == out);
   REQUIRE(json["runs"].size() == 2);
   CHECK(json["runs"][1]["epochs"] == 3);
-  CHECK(json["runs"][0]["best"] >= json["runs"][0]["final"]);
+  CHECK(json["runs"][0]["best"] >= json["runs"][0]["last"]);
   const std::string html = bytes_of(out);
   check_page(html);
   CHECK(has(html, "second, validation"));
