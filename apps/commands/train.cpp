@@ -151,7 +151,7 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& datas
                const TrainOptions& options, const char* event, const StopAfter& stop) {
   trainer.set_verbosity(verbosity_of(options));
   if (writes(options) && !options.note.empty()) add_note(folder.path(), options.note);
-  const EventLines lines(folder, options.json);
+  const EventLines lines(folder, options.json && writes(options));
   const Ending ending = run_session(trainer, folder, stop, options.computing, event);
   if (!writes(options)) return ExitCode::done;
   if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
@@ -166,7 +166,6 @@ void check_find_lr(const TrainOptions& options) {
         "train: --find-lr begins with fresh weights, so there is nothing to --resume");
   check(!options.find_lr || !options.given("--stop-after"),
         "train: --find-lr ends by itself; leave --stop-after away");
-  check(!options.find_lr || !options.computing.ranks, "train: --find-lr computes on one rank; start one");
 }
 
 ExitCode start(const TrainOptions& options) {

@@ -35,6 +35,10 @@ void check_kind_of_run(const TrainOptions& options) {
         "train: --time says how long the run is; leave --epochs away");
   check(!options.overfit || !options.automatic_batch(),
         "train: --overfit-batch: a batch of how many? Give --batch N in place of auto");
+  if (!options.computing.ranks) return;
+  check(first.empty(), "train: ", first, " goes by one process's clock; start one rank");
+  check(!options.automatic_batch(),
+        "train: --batch auto goes by one process's memory; start one rank, and give all its batch");
 }
 
 void choose_batch_for(TrainConfig& config, const Dataset& dataset, const TrainOptions& options) {
