@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/options/train_messages.h"
 #include "apps/options/train_options.h"
 #include "apps/options/train_plan.h"
 #include "apps/ranks/alike.h"
@@ -15,16 +15,12 @@
 #include "apps/reporting/measuring.h"
 #include "apps/reporting/rate_finder.h"
 #include "apps/reporting/rehearsal.h"
-#include "apps/reporting/run_advice.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
 #include "apps/training/run_identity.h"
 #include "apps/training/session.h"
-#include "engine/check/gemm_peak.h"
-#include "engine/core/parallel.h"
-#include "engine/core/printable.h"
 #include "engine/cpu/processor.h"
 
 namespace tessera {
@@ -33,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Options that change the config, so they are for a new run only.
+// These options change the config, so they are for a new run only.
 const std::vector<std::string> run_options{"--recipe",     "--dataset",     "--model",   "--batch",
                                            "--image-size", "--seed",        "--init",    "--resize-positions",
                                            "--fresh-head", "--tensorboard", "--dry-run", "--overfit-batch"};
@@ -67,71 +63,7 @@ std::string base_name(const TrainOptions& options, const TrainConfig& config) {
   return model_name(config) + "-" + config.data.name;
 }
 
-void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
-               const RunFolder& folder, const Computing& computing) {
-  fmt::print("model  {}, {} parameters\n", model_name(config),
-             as_metric(trainer.model().parameters.trainable_count()));
-  if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
-  fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
-             config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
-             dataset.image_shape[1], dataset.image_shape[2]);
-  for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
-  if (computing.ranks) fmt::print("ranks  {}\n", describe_ranks(*computing.ranks, trainer, config.batch));
-  if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
-  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads, {}\n", folder.path().string(),
-             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads(), name(computing.precision));
-  const bool asked = computing.device == Device::cpu && computing.precision == Precision::f32;
-  if (const std::string advice = bf16_advice(computing, asked ? bf16_speed() : 0); !advice.empty())
-    fmt::print("       {}\n", advice);
-  std::fflush(stdout);
-}
-
-std::string run_folder_above(const fs::path& run) {
-  const fs::path above = run.parent_path();
-  return above.empty() ? "." : above.string();
-}
-
-void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder,
-                  const TrainOptions& options) {
-  const Position& at = trainer.position();
-  const std::string run = folder.path().string();
-  const Task task = task_of(config.model);
-  const RunRecord record = read_run(folder.path());
-  if (at.best_epoch > 0)
-    fmt::print("\nDone in {}: best {} {} (epoch {}), last {}. The run folder is {}\n",
-               name(options.computing.precision), score_name(task), score_text(task, at.best_score),
-               at.best_epoch, score_text(task, at.last_score), run);
-  else
-    fmt::print("\nDone, but no evaluation was finite, so there is no best. The run folder is {}\n", run);
-  if (options.quiet) return;
-  fmt::print("{}\n", time_line(record));
-  if (trainer.out_of_patience())
-    fmt::print("Ended early: {} evaluations in a row brought nothing better (--patience).\n",
-               config.patience);
-  for (const std::string& advice : advice_of(record)) fmt::print("{}\n", advice);
-  const Precision precision = options.computing.precision;
-  fmt::print("Next:\n  tessera eval {}{}{}\n", run,
-             config.data.dir.empty() ? "" : " --data " + config.data.dir,
-             precision == Precision::f32 ? "" : fmt::format(" --precision {}", name(precision)));
-  fmt::print("  tessera runs {}   (beside the other runs)\n", run_folder_above(folder.path()));
-  if (task == Task::segment) return;
-  if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
-  fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
-  if (options.given("--recipe") && !options.given("--model"))
-    fmt::print("  tessera train --recipe {} --model vit{}   (a plain ViT, to compare)\n", options.recipe,
-               config.data.dir.empty() ? "" : " --data " + config.data.dir);
-}
-
-ExitCode say_broken_off(Ending ending, const Trainer& trainer, const RunFolder& folder) {
-  const Position& at = trainer.position();
-  fmt::print("\nStopped in epoch {} after step {}; all is saved. Go on with\n  tessera train --resume {}\n",
-             at.epoch + 1, at.step, folder.path().string());
-  return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
-}
-
-void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.string()); }
-
-// What the ranks must have alike.
+// Ranks that differ in any of these would compute different models.
 void check_ranks_agree(const TrainConfig& config, const Dataset& dataset, const TrainOptions& options) {
   if (!options.computing.ranks) return;
   Ranks& ranks = *options.computing.ranks;
@@ -147,6 +79,11 @@ bool writes(const TrainOptions& options) {
   return !options.computing.ranks || options.computing.ranks->is_first();
 }
 
+std::string ranks_of(const TrainOptions& options, const Trainer& trainer, int64_t batch) {
+  Ranks* const ranks = options.computing.ranks;
+  return ranks == nullptr ? "" : describe_ranks(*ranks, trainer, batch);
+}
+
 ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& dataset, RunFolder& folder,
                const TrainOptions& options, const char* event, const StopAfter& stop) {
   trainer.set_verbosity(verbosity_of(options));
@@ -154,7 +91,10 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& datas
   const EventLines lines(folder, options.json && writes(options));
   const Ending ending = run_session(trainer, folder, stop, options.computing, event);
   if (!writes(options)) return ExitCode::done;
-  if (ending != Ending::finished) return say_broken_off(ending, trainer, folder);
+  if (ending != Ending::finished) {
+    say_broken_off(trainer, folder);
+    return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
+  }
   const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
   say_finished(trainer, config, folder, options);
   if (!options.quiet) say_report(page);
@@ -202,7 +142,8 @@ ExitCode start(const TrainOptions& options) {
   RunFolder folder =
       writes(options) ? RunFolder::create(out, to_json(config)) : RunFolder::of_another_process(out);
   trainer.share_state();
-  if (!options.quiet && !options.json) introduce(trainer, config, dataset, folder, options.computing);
+  if (!options.quiet && !options.json)
+    introduce(trainer, config, dataset, folder, options.computing, ranks_of(options, trainer, config.batch));
   return train(trainer, config, dataset, folder, options, "start", stop);
 }
 
@@ -258,7 +199,7 @@ ExitCode resume(const TrainOptions& options) {
     return ExitCode::done;
   }
   if (!options.quiet && !options.json) {
-    introduce(trainer, config, dataset, folder, options.computing);
+    introduce(trainer, config, dataset, folder, options.computing, ranks_of(options, trainer, config.batch));
     fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);
   }
   StopAfter stop = options.stop;

@@ -153,7 +153,7 @@ void add_train_options(Command& command, TrainOptions& o) {
       .add_option(
           "--time", [&o](const std::string& text) { o.budget = parse_time(text); },
           "Be done in 90s, 10m or 2h, with a decayed learning rate: as many steps as fit, from the measured "
-          "speed; with --resume, from now on")
+          "speed; with --resume, from now on. The clock decides, so a second run may differ in its bits")
       ->type_name("T");
   command
       .add_option("--patience", o.patience,

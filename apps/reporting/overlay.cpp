@@ -69,10 +69,10 @@ Image colour_bar(int height, int width) {
 // Rows of panels, each with a line of text above it.
 class Panels {
  public:
-  Panels(int side, size_t rows, size_t columns)
+  Panels(int side, size_t rows, size_t columns, int lines)
       : side_(side),
         width_(static_cast<int>(columns) * (side + gap) + gap),
-        head_(2 * Sheet::line_height + gap),
+        head_(lines * Sheet::line_height + gap),
         foot_(head_ + static_cast<int>(rows) * row_height()),
         sheet_(foot_ + Sheet::line_height + gap, width_) {}
 
@@ -114,7 +114,7 @@ Image overlay(const Image& image, const std::vector<NamedMap>& first_row, const 
   const Image picture = resize_bilinear(image, side, side);
   const size_t columns = std::max(first_row.size() + 1, std::min(most_columns, heads.size())),
                rows = 1 + (heads.size() + columns - 1) / columns;
-  Panels panels(side, rows, columns);
+  Panels panels(side, rows, columns, note.empty() ? 1 : 2);
   panels.head(title, note);
   panels.put(0, 0, "picture", picture);
   for (size_t i = 0; i < first_row.size(); ++i)

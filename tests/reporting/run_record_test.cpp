@@ -70,5 +70,6 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   refused(R"({"model": 3})", "", "does not describe a run");
   refused("{", "", "config.json");
   const TemporaryFolder empty;
-  CHECK_THROWS_WITH_AS(read_run(empty.path()), doctest::Contains("is not a run folder: it has no config.json"), Error);
+  CHECK_THROWS_WITH_AS(read_run(empty.path()),
+                       doctest::Contains("is not a run folder: it has no config.json"), Error);
 }
