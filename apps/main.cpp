@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (!launch) return run(argc, argv);
   if (launch->rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;
-  if (command == "train") return tessera::run_watched(*launch, [&] { return run(argc, argv); });
+  const bool shared = command == "train" || command == "eval" ||
+                      (command == "bench" && argc > 2 && argv[2] == std::string("scale"));
+  if (shared) return tessera::run_watched(*launch, [&] { return run(argc, argv); });
   return tessera::leaves_to_first(*launch, command) ? 0 : run(argc, argv);
 }

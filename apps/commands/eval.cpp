@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/options/weights_source.h"
+#include "apps/ranks/alike.h"
+#include "apps/ranks/run_on_ranks.h"
+#include "apps/ranks/shared_data.h"
 #include "apps/reporting/class_table.h"
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
@@ -50,16 +52,6 @@ void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
           dataset.class_names.front(), " ...); they must be the same");
 }
 
-// The folder of the data that the run beside the checkpoint was trained on; empty where there is no such run.
-std::string folder_of(const Checkpoint& checkpoint) {
-  const std::filesystem::path config = checkpoint.path.parent_path() / "config.json";
-  if (!std::filesystem::is_regular_file(config)) return "";
-  const Json document = read_json(config);
-  const Json data = document.is_object() ? document.value("data", Json()) : Json();
-  const Json dir = data.is_object() ? data.value("dir", Json()) : Json();
-  return dir.is_string() ? dir.get<std::string>() : "";
-}
-
 Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   DataConfig source = checkpoint.data.source;
   if (!options.dataset.empty() && options.dataset != source.name) {
@@ -68,8 +60,7 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   }
   check(!source.name.empty(), "eval: ", checkpoint.path.string(),
         " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
-  source.dir = options.data.empty() && source.name == checkpoint.data.source.name ? folder_of(checkpoint)
-                                                                                  : options.data;
+  source.dir = options.data;
   source.image_size = checkpoint.data.image_size;
   Dataset dataset = open_data(source, task_of(checkpoint.model.config));
   check_classes(checkpoint, dataset);
@@ -164,7 +155,7 @@ Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Optio
   return result;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run(const Options& options, Ranks* ranks) {
   check(options.weights.given() == options.checkpoint.empty(),
         "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
   const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
@@ -172,20 +163,28 @@ ExitCode run(const Options& options) {
   const Task task = task_of(checkpoint.model.config);
   check(task != Task::diffuse || (options.csv.empty() && options.images_csv.empty()),
         "eval: --csv and --images-csv are about classes, which a diffusion model does not tell apart");
-  const Dataset dataset = open_for(checkpoint, options);
+  Dataset dataset = open_for(checkpoint, options);
+  if (ranks) {
+    expect_alike(*ranks, {.device = options.device, .precision = options.precision});
+    expect_alike(*ranks, "checkpoint", digest_of(checkpoint.model));
+    expect_alike(*ranks, "data set", digest_of(dataset));
+    share_data(*ranks, dataset);
+  }
+  EvaluateOptions evaluated;
+  evaluated.device = options.device;
+  evaluated.ranks = ranks;
   const auto split = options.split == "train" ? dataset.train : dataset.validation;
   const auto loader = evaluation_loader(split, Pipeline(checkpoint.data.empty_dataset()), options.batch,
-                                        {.device = options.device, .resident = false});
+                                        {.device = options.device, .resident = false}, evaluated);
   std::vector<Judgement> judgements;
   allow_tf32(options.precision == Precision::tf32);
   const bool narrow = evaluation_dtype(task, options.precision) == DType::bf16;
   const Model model = narrow ? copy_as(checkpoint.model, DType::bf16) : checkpoint.model;
-  const Evaluation e = *evaluate(model, *loader,
-                                 {.device = options.device,
-                                  .go_on = {},
-                                  .judgements = options.images_csv.empty() ? nullptr : &judgements});
+  if (!options.images_csv.empty()) evaluated.judgements = &judgements;
+  const Evaluation e = *evaluate(model, *loader, evaluated);
   check(std::isfinite(e.loss()), "eval: ", checkpoint.path.string(), ": the loss on ", options.split, " is ",
         e.loss(), ", as outputs of the model are not finite; no score of it means anything");
+  if (ranks && !ranks->is_first()) return ExitCode::done;
   const Json result = result_of(checkpoint, dataset, options, e);
   if (!options.csv.empty()) write_file_atomically(options.csv, class_csv(result["classes"]));
   if (!options.images_csv.empty())
@@ -204,13 +203,13 @@ void add_eval(Command& app) {
       add_command(app, "eval", "Top-1, top-5, loss, classes and confusion of a checkpoint.",
                   {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
                    "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR",
-                   "tessera eval runs/cifar --csv classes.csv --images-csv pictures.csv"});
+                   "tessera eval runs/cifar --csv classes.csv --images-csv pictures.csv",
+                   "mpirun -n 4 tessera eval runs/cifar --data DIR"});
   auto options = std::make_shared<Options>();
   command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
   command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
       ->type_name("NAME");
-  command.add_option("--data", options->data, "The data set's folder, if it is not that of the run")
-      ->type_name("DIR");
+  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
   command.add_option("--split", options->split, "validation or train")
       ->check(one_of({"validation", "train"}))
       ->capture_default_str()
@@ -230,7 +229,9 @@ void add_eval(Command& app) {
   add_precision(command, options->precision);
   add_threads(command);
   add_json(command, options->json);
-  on_run(command, [options] { return run(*options); });
+  on_run(command, [options, &command] {
+    return run_on_ranks(command.given("--threads"), [&](Ranks* ranks) { return run(*options, ranks); });
+  });
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
+#include "engine/cpu/processor.h"
 #include "engine/io/checksum.h"
 #include "engine/io/file.h"
 
@@ -10,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t looked_at = 64;  // images of a split
+constexpr int64_t looked_at = 64;  // images of a split of files
 
 std::string checksum_of(const std::string& bytes) {
   Checksum sum;
@@ -26,7 +27,8 @@ void add_split(Checksum& sum, const Split& split) {
     sum.add(&label, sizeof label);
   }
   Image image;
-  const int64_t chosen = std::min(images, looked_at);
+  const bool in_memory = dynamic_cast<const StoredSplit*>(&split) != nullptr;
+  const int64_t chosen = in_memory ? images : std::min(images, looked_at);
   for (int64_t k = 0; k < chosen; ++k) {
     split.image(k * images / chosen, image);
     sum.add(image.pixels.data(), image.pixels.size());
@@ -42,13 +44,28 @@ void expect_alike(Ranks& ranks, const std::string& what, const std::string& text
           "every machine the same");
 }
 
-std::string digest_of_program() { return checksum_of(read_text("/proc/self/exe")); }
+void expect_alike(Ranks& ranks, const Computing& computing) {
+  expect_alike(ranks, "program", read_text("/proc/self/exe"));
+  expect_alike(ranks, "kind of processor", std::to_string(static_cast<int>(processor())));
+  expect_alike(ranks, "device or precision",
+               std::string(name(computing.device)) + " " + std::string(name(computing.precision)));
+}
 
 std::string digest_of(const Dataset& dataset) {
   Checksum sum;
   for (const std::string& name : dataset.class_names) sum.add(name.c_str(), name.size() + 1);
   add_split(sum, *dataset.train);
   add_split(sum, *dataset.validation);
+  return sum.text();
+}
+
+std::string digest_of(const Model& model) {
+  Checksum sum;
+  for (const Parameter& p : model.parameters) {
+    const Tensor value = p.value.to(Device::cpu);
+    sum.add(p.name.data(), p.name.size());
+    sum.add(value.raw(), value.bytes());
+  }
   return sum.text();
 }
 

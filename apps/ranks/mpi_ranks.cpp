@@ -9,11 +9,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <deque>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "engine/core/error.h"
 
@@ -27,19 +29,32 @@ constexpr size_t largest_message = size_t{1} << 30;  // MPI counts bytes in an i
 constexpr std::chrono::seconds longest_silence{20};
 constexpr std::chrono::milliseconds between_beats{1000};
 
-/// Tells all other ranks that this one is alive, and when each was heard last. `calls` guards MPI.
+// How long a rank may take part in nothing while others wait: ten minutes, or TESSERA_RANK_PATIENCE seconds.
+std::chrono::seconds patience() {
+  const char* given = std::getenv("TESSERA_RANK_PATIENCE");
+  const int seconds = given ? std::atoi(given) : 0;
+  return std::chrono::seconds(seconds > 0 ? seconds : 600);
+}
+
+/// Tells all other ranks that this one is alive, and how often it has called for messages; and notes when
+/// each of them was heard last, and when its number last grew. `calls` guards MPI.
 class Heartbeat {
  public:
   Heartbeat(MPI_Comm world, int rank, std::vector<std::string> hosts, std::mutex& calls)
-      : rank_(rank), hosts_(std::move(hosts)), calls_(calls), peers_(hosts_.size()) {
+      : rank_(rank), hosts_(std::move(hosts)), calls_(calls), peers_(hosts_.size()), patience_(patience()) {
     MPI_Comm_dup(world, &comm_);
     const Clock::time_point now = Clock::now();
     for (size_t i = 0; i < peers_.size(); ++i) {
-      peers_[i].heard = now;
+      peers_[i].heard = peers_[i].moved = now;
       if (static_cast<int>(i) != rank_) listen(i);
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
+
+  void note_call() { ++calls_made_; }
+
+  /// From here on this rank waits for others that may have much to do.
+  void be_patient() { patient_ = true; }
 
   /// No rank is missed from here on. All call it before the first of them ends.
   void stop() {
@@ -56,12 +71,12 @@ class Heartbeat {
  private:
   struct Peer {
     MPI_Request hears = MPI_REQUEST_NULL, tells = MPI_REQUEST_NULL;
-    char beat = 0;
-    Clock::time_point heard{};
+    int64_t beat = 0, told = 0, calls = 0;
+    Clock::time_point heard{}, moved{};
   };
 
   void listen(size_t i) {
-    MPI_Irecv(&peers_[i].beat, 1, MPI_BYTE, static_cast<int>(i), 0, comm_, &peers_[i].hears);
+    MPI_Irecv(&peers_[i].beat, 1, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peers_[i].hears);
   }
 
   void run(const std::stop_token& stop) {
@@ -71,7 +86,7 @@ class Heartbeat {
       const Clock::time_point now = Clock::now();
       // A rank that was stopped itself has heard nobody.
       if (now - before > longest_silence / 4)
-        for (Peer& peer : peers_) peer.heard = now;
+        for (Peer& peer : peers_) peer.heard = peer.moved = now;
       before = now;
       look(now);
     }
@@ -82,11 +97,25 @@ class Heartbeat {
       const std::lock_guard lock(calls_);
       const bool beats = now - told_ >= between_beats;
       if (beats) told_ = now;
+      note_own_calls(now);
       for (size_t i = 0; i < peers_.size(); ++i)
         if (static_cast<int>(i) != rank_) exchange(i, now, beats);
     }
-    for (size_t i = 0; i < peers_.size(); ++i)
-      if (static_cast<int>(i) != rank_ && now - peers_[i].heard > longest_silence) give_up(i, now);
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      if (static_cast<int>(i) == rank_) continue;
+      if (now - peers_[i].heard > longest_silence) give_up(i, now, longest_silence, "has not answered");
+      // Ranks that wait for messages call for them all the time.
+      if (!patient_ && now - peers_[i].moved > patience_ && now - own().moved < patience_ / 2)
+        give_up(i, now, patience_, "is alive, but has taken part in nothing");
+    }
+  }
+
+  Peer& own() { return peers_[static_cast<size_t>(rank_)]; }
+
+  void note_own_calls(Clock::time_point now) {
+    if (calls_made_ != own().calls) own().moved = now;
+    own().calls = calls_made_;
+    own().heard = now;
   }
 
   void exchange(size_t i, Clock::time_point now, bool beats) {
@@ -95,21 +124,27 @@ class Heartbeat {
     MPI_Test(&peer.hears, &done, MPI_STATUS_IGNORE);
     if (done) {
       peer.heard = now;
+      if (peer.beat != peer.calls) peer.moved = now;
+      peer.calls = peer.beat;
       listen(i);
     }
     done = 1;
     if (peer.tells != MPI_REQUEST_NULL) MPI_Test(&peer.tells, &done, MPI_STATUS_IGNORE);
-    if (beats && done) MPI_Isend(&told_byte_, 1, MPI_BYTE, static_cast<int>(i), 0, comm_, &peer.tells);
+    if (!beats || !done) return;
+    peer.told = own().calls;
+    MPI_Isend(&peer.told, 1, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peer.tells);
   }
 
   // The lowest rank that is heard says it; the others leave it the time.
-  [[noreturn]] void give_up(size_t silent, Clock::time_point now) {
+  [[noreturn]] void give_up(size_t silent, Clock::time_point now, std::chrono::seconds after,
+                            const char* what) {
     int speaker = rank_;
     for (size_t i = 0; i < peers_.size(); ++i)
-      if (now - peers_[i].heard < longest_silence / 2) speaker = std::min(speaker, static_cast<int>(i));
+      if (i != silent && now - peers_[i].heard < longest_silence / 2)
+        speaker = std::min(speaker, static_cast<int>(i));
     if (speaker == rank_)
-      fmt::print(stderr, "error: rank {} of {} on {} has not answered for {} seconds; so all ranks end\n",
-                 silent, peers_.size(), hosts_[silent], longest_silence.count());
+      fmt::print(stderr, "error: rank {} of {} on {} {} for {} seconds; so all ranks end\n", silent,
+                 peers_.size(), hosts_[silent], what, after.count());
     std::fflush(stderr);
     if (speaker != rank_) std::this_thread::sleep_for(std::chrono::seconds(3));
     _exit(2);
@@ -120,7 +155,9 @@ class Heartbeat {
   std::mutex& calls_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<Peer> peers_;
-  char told_byte_ = 1;
+  std::chrono::seconds patience_;
+  std::atomic<int64_t> calls_made_ = 0;
+  std::atomic<bool> patient_ = false;
   Clock::time_point told_{};
   std::jthread thread_;
 };
@@ -142,6 +179,7 @@ class MpiRanks : public Ranks {
   }
 
   ~MpiRanks() override {
+    heartbeat_->be_patient();   // the first one writes the report
     gather(*this, int64_t{0});  // until all are here
     heartbeat_->stop();
     MPI_Finalize();
@@ -152,26 +190,35 @@ class MpiRanks : public Ranks {
   int local_rank() const override { return local_rank_; }
   int local_size() const override { return local_size_; }
 
-  int64_t send(int to, const void* bytes, size_t count) override {
+  using Ranks::receive;
+  using Ranks::send;
+
+  int64_t send(int to, const void* bytes, size_t count, Channel channel) override {
     return begin(bytes, count, [&](const void* part, int length, MPI_Request* request) {
-      MPI_Isend(part, length, MPI_BYTE, to, 0, comm_, request);
+      MPI_Isend(part, length, MPI_BYTE, to, static_cast<int>(channel), comm_, request);
     });
   }
 
-  int64_t receive(int from, void* bytes, size_t count) override {
+  int64_t receive(int from, void* bytes, size_t count, Channel channel) override {
     return begin(bytes, count, [&](const void* part, int length, MPI_Request* request) {
-      MPI_Irecv(const_cast<void*>(part), length, MPI_BYTE, from, 0, comm_, request);
+      MPI_Irecv(const_cast<void*>(part), length, MPI_BYTE, from, static_cast<int>(channel), comm_, request);
     });
   }
 
   int64_t done() override {
+    if (heartbeat_) heartbeat_->note_call();
     const std::lock_guard lock(calls_);
-    for (int ended = 1; !open_.empty() && ended;) {
-      MPI_Test(&open_.front(), &ended, MPI_STATUS_IGNORE);
-      if (ended) open_.pop_front();
+    for (int ended = 1; first_open_ < open_.size() && ended;) {
+      MPI_Test(&open_[first_open_], &ended, MPI_STATUS_IGNORE);
+      if (ended) ++first_open_;
     }
-    if (open_.empty()) idle_ = 0;
-    return begun_ - std::ssize(open_);
+    const auto left = static_cast<int64_t>(open_.size() - first_open_);
+    if (left == 0) {
+      open_.clear();
+      first_open_ = 0;
+      idle_ = 0;
+    }
+    return begun_ - left;
   }
 
  protected:
@@ -203,7 +250,8 @@ class MpiRanks : public Ranks {
   std::mutex calls_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-  std::deque<MPI_Request> open_;
+  std::vector<MPI_Request> open_;  ///< emptied where all are done, so that it keeps its memory
+  size_t first_open_ = 0;
   int64_t begun_ = 0;
   mutable int64_t idle_ = 0;
   std::unique_ptr<Heartbeat> heartbeat_;

@@ -58,11 +58,11 @@ void share_cores(Ranks& ranks, bool threads_given) {
 
 std::string why_not_joined(const Launch& launch) {
   return has_mpi() ? fmt::format(
-                         "train: {} started {} processes that MPI does not join, so each would train the "
-                         "whole run; start them by mpirun, or by srun --mpi=pmix",
+                         "{} started {} processes that MPI does not join, so each would compute the whole; "
+                         "start them by mpirun, or by srun --mpi=pmix",
                          launch.by, launch.size)
                    : fmt::format(
-                         "train: {} started {} processes, but this tessera was built without MPI and runs "
+                         "{} started {} processes, but this tessera was built without MPI and runs "
                          "alone; start one, or build it where libopenmpi-dev is installed",
                          launch.by, launch.size);
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/training/ranks.h"
 #include "apps/training/step_batch.h"
 #include "engine/core/error.h"
 #include "engine/ops/loss.h"
@@ -55,9 +56,8 @@ std::vector<Judgement> judge_labels(const Tensor& logits, const Tensor& labels) 
   return judgements;
 }
 
-// scores [B, K, H, W], masks [B, H, W]
-std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
-  const Tensor predicted = largest_class(scores).to(Device::cpu);
+// predicted classes and masks [B, H, W]
+std::vector<Judgement> judge_pixels(const Tensor& predicted, const Tensor& masks) {
   std::vector<Judgement> judgements;
   const int64_t pixels = masks.dim(1) * masks.dim(2);
   for (int64_t i = 0; i < masks.dim(0); ++i) {
@@ -73,20 +73,104 @@ std::vector<Judgement> judge_pixels(const Tensor& scores, const Tensor& masks) {
   return judgements;
 }
 
-// Counts the images and returns a judgement of each, numbered from 0, if they are wanted.
-std::vector<Judgement> add_images(Evaluation& result, const Model& model, const Tensor& images,
-                                  const Tensor& targets, Pass& pass, bool wanted) {
-  if (result.task == Task::diffuse) {
+int64_t micro_batch_of(const EvaluateOptions& options) {
+  return options.micro_batch.value_or(options.device == Device::cpu ? 32 : 0);
+}
+
+// The micro-batches that a rank evaluates; a single one is evaluated by every rank.
+Share own_parts(int64_t parts, int rank, int size) {
+  return parts == 1 ? Share{0, 1} : share_of(parts, rank, size);
+}
+
+// The images of some consecutive micro-batches.
+Share images_of(const std::vector<MicroBatch>& parts, Share share) {
+  if (share.count == 0) return {};
+  const MicroBatch &first = parts[static_cast<size_t>(share.first)],
+                   &last = parts[static_cast<size_t>(share.end() - 1)];
+  return {first.first, last.first + last.count - first.first};
+}
+
+// What a model answers to the pictures of a batch.
+struct Answers {
+  int64_t classes = 0;
+  std::vector<double> losses;         // of each micro-batch, of a segmenter or a diffusion model
+  std::vector<Judgement> judgements;  // of each picture, of a classifier
+  Tensor predicted;                   // of a segmenter. [B, H, W] i64
+};
+
+// `number` is unlike any other micro-batch's, and names its stream of draws.
+void answer(Answers& answers, Task task, const Model& model, const Tensor& images, const Tensor& targets,
+            const MicroBatch& part, int64_t number) {
+  Pass pass{.random = Random(0).split(static_cast<uint64_t>(number))};
+  if (task == Task::diffuse) {
     const TensorMap batch{{"input", images}, {"target", targets}};
-    result.add_loss(model.training_loss(batch, {}, pass).loss.item(), images.dim(0));
-    return {};
+    answers.losses[static_cast<size_t>(part.index)] = model.training_loss(batch, {}, pass).loss.item();
+    return;
   }
   const Tensor logits = model.logits(images, pass);
-  if (result.task == Task::segment) {
-    result.add_pixels(logits, targets);
-    return wanted ? judge_pixels(logits, targets) : std::vector<Judgement>();
+  answers.classes = logits.dim(1);
+  if (task == Task::classify) {
+    for (Judgement& each : judge_labels(logits.to(Device::cpu).to(DType::f32), targets.to(Device::cpu))) {
+      each.picture += part.first;
+      answers.judgements[static_cast<size_t>(each.picture)] = each;
+    }
+    return;
   }
-  return result.add(logits.to(Device::cpu).to(DType::f32), targets);
+  const Tensor loss = cross_entropy(permute(logits, {0, 2, 3, 1}), targets.to(logits.device()),
+                                    {.smoothing = 0, .rows = 0, .ignore = no_class});
+  answers.losses[static_cast<size_t>(part.index)] = loss.item();
+  answers.predicted.rows(part.first, part.count).copy_from(largest_class(logits).to(Device::cpu));
+}
+
+void share_answers(Ranks& ranks, Answers& answers, const std::vector<MicroBatch>& parts) {
+  if (ranks.alone() || parts.size() == 1) return;
+  answers.classes = largest_of(ranks, answers.classes);
+  std::vector<Share> shares, images;
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    shares.push_back(own_parts(std::ssize(parts), rank, ranks.size()));
+    images.push_back(images_of(parts, shares.back()));
+  }
+  if (!answers.losses.empty()) gather(ranks, answers.losses.data(), shares, sizeof(double));
+  if (!answers.judgements.empty()) gather(ranks, answers.judgements.data(), images, sizeof(Judgement));
+  if (answers.predicted.defined())
+    gather(ranks, answers.predicted.raw(), images, answers.predicted.rows(0, 1).bytes());
+}
+
+// The answers to a batch: this rank's own, and those of the others.
+Answers answers_to(const Batch& batch, const Evaluation& before, const Model& model,
+                   const EvaluateOptions& options, const std::vector<MicroBatch>& parts) {
+  const Task task = before.task;
+  Ranks& ranks = options.ranks ? *options.ranks : one_rank();
+  const DType type = trainable(model.parameters).front().second.dtype();
+  Answers answers;
+  if (task == Task::classify)
+    answers.judgements.resize(static_cast<size_t>(batch.images.dim(0)));
+  else
+    answers.losses.resize(parts.size());
+  const Tensor& targets = targets_of(batch, task);
+  if (task == Task::segment) answers.predicted = Tensor::empty(targets.shape(), DType::i64);
+  const Share own = own_parts(std::ssize(parts), ranks.rank(), ranks.size());
+  for (int64_t i = own.first; i < own.end(); ++i) {
+    const MicroBatch& part = parts[static_cast<size_t>(i)];
+    answer(answers, task, model, batch.images.rows(part.first, part.count).to(options.device).to(type),
+           targets.rows(part.first, part.count), part, before.images + part.first);
+  }
+  share_answers(ranks, answers, parts);
+  return answers;
+}
+
+// Counts the answers in the order of the pictures.
+void count(Evaluation& result, Answers& answers, const Tensor& targets, const std::vector<MicroBatch>& parts,
+           bool judges) {
+  for (const Judgement& each : answers.judgements) result.add(each, answers.classes);
+  for (const MicroBatch& part : parts) {
+    if (result.task == Task::classify) break;
+    if (result.task == Task::segment)
+      result.add_pixels(answers.predicted.rows(part.first, part.count), targets.rows(part.first, part.count),
+                        answers.classes);
+    result.add_loss(answers.losses[static_cast<size_t>(part.index)], part.count);
+  }
+  if (result.task == Task::segment && judges) answers.judgements = judge_pixels(answers.predicted, targets);
 }
 
 }  // namespace
@@ -95,12 +179,9 @@ double Evaluation::score() const {
   return task == Task::diffuse ? -loss() : task == Task::segment ? pixels->scores().mean_iou : top1();
 }
 
-void Evaluation::add_pixels(const Tensor& scores, const Tensor& masks) {
-  if (!pixels) pixels.emplace(classes = scores.dim(1));
-  const Tensor loss = cross_entropy(permute(scores, {0, 2, 3, 1}), masks.to(scores.device()),
-                                    {.smoothing = 0, .rows = 0, .ignore = no_class});
-  pixels->add(largest_class(scores), masks);
-  add_loss(loss.item(), scores.dim(0));
+void Evaluation::add_pixels(const Tensor& predicted, const Tensor& masks, int64_t of_classes) {
+  if (!pixels) pixels.emplace(classes = of_classes);
+  pixels->add(predicted, masks);
 }
 
 void Evaluation::add_loss(double mean, int64_t count) {
@@ -138,17 +219,19 @@ std::string Evaluation::text() const {
 }
 
 std::vector<Judgement> Evaluation::add(const Tensor& logits, const Tensor& labels) {
-  classes = logits.dim(1);
-  confusion.resize(static_cast<size_t>(classes * classes));
   std::vector<Judgement> judgements = judge_labels(logits, labels);
-  for (const Judgement& j : judgements) {
-    ++images;
-    correct += j.rank == 0;
-    correct5 += j.rank < 5;
-    loss_sum += j.loss;
-    ++confusion[static_cast<size_t>(j.label * classes + j.predicted)];
-  }
+  for (const Judgement& j : judgements) add(j, logits.dim(1));
   return judgements;
+}
+
+void Evaluation::add(const Judgement& judgement, int64_t of_classes) {
+  classes = of_classes;
+  confusion.resize(static_cast<size_t>(classes * classes));
+  ++images;
+  correct += judgement.rank == 0;
+  correct5 += judgement.rank < 5;
+  loss_sum += judgement.loss;
+  ++confusion[static_cast<size_t>(judgement.label * classes + judgement.predicted)];
 }
 
 const Tensor& targets_of(const Batch& batch, Task task) {
@@ -158,34 +241,34 @@ const Tensor& targets_of(const Batch& batch, Task task) {
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
   Evaluation result;
   result.task = task_of(model.config);
-  const DType type = trainable(model.parameters).front().second.dtype();
-  Pass pass;
   loader.start(0);
   while (!options.go_on || options.go_on(result.images)) {
     const Batch* batch = loader.next();
     if (!batch) return result;
-    const int64_t usual = options.device == Device::cpu ? 32 : 0;
-    for (const auto [index, first, count] :
-         cut_batch(batch->images.dim(0), options.micro_batch.value_or(usual))) {
-      Tensor targets = targets_of(*batch, result.task).rows(first, count);
-      if (result.task == Task::classify) targets = targets.to(Device::cpu);
-      const Tensor pictures = batch->images.rows(first, count).to(options.device).to(type);
-      std::vector<Judgement> judged =
-          add_images(result, model, pictures, targets, pass, options.judgements != nullptr);
-      if (!options.judgements) continue;
-      for (Judgement& each : judged) {
-        each.picture = batch->indices[static_cast<size_t>(first + each.picture)];
-        options.judgements->push_back(each);
-      }
+    const std::vector<MicroBatch> parts = cut_batch(batch->images.dim(0), micro_batch_of(options));
+    Answers answers = answers_to(*batch, result, model, options, parts);
+    count(result, answers, targets_of(*batch, result.task), parts, options.judgements != nullptr);
+    if (!options.judgements) continue;
+    for (Judgement& each : answers.judgements) {
+      each.picture = batch->indices[static_cast<size_t>(each.picture)];
+      options.judgements->push_back(each);
     }
   }
   return std::nullopt;
 }
 
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
-                                          int64_t batch, const DeliveryOptions& delivery) {
+                                          int64_t batch, const DeliveryOptions& delivery,
+                                          const EvaluateOptions& evaluated) {
   LoaderOptions options;
-  if (!split->has_masks()) options.delivery = delivery;
+  const bool has_masks = split->has_masks();
+  if (!has_masks) options.delivery = delivery;
+  if (evaluated.ranks && !has_masks)  // masks are counted by every rank
+    options.own = [&ranks = *evaluated.ranks, micro = micro_batch_of(evaluated)](int64_t images) {
+      const std::vector<MicroBatch> parts = cut_batch(images, micro);
+      const Share own = images_of(parts, own_parts(std::ssize(parts), ranks.rank(), ranks.size()));
+      return std::pair(own.first, own.end());
+    };
   options.sampler = {.batch = batch, .shuffle = false, .drop_last = false};
   return std::make_unique<Loader>(std::move(split), pipeline, options);
 }

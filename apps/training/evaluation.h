@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+class Ranks;
+
 /// The answer of a classifier or a segmenter for one picture.
 struct Judgement {
   int64_t picture;                     ///< its number in the split
@@ -45,8 +47,10 @@ struct Evaluation {
   /// Counts the rows of logits [B, K] f32 by their labels [B] i64, both on the CPU. Returns a judgement of
   /// each row, whose `picture` is the row's number.
   std::vector<Judgement> add(const Tensor& logits, const Tensor& labels);
-  /// Counts the pixels of scores [B, K, H, W] by masks [B, H, W] i64.
-  void add_pixels(const Tensor& scores, const Tensor& masks);
+  /// Counts an image of a classifier of so many classes.
+  void add(const Judgement& judgement, int64_t of_classes);
+  /// Counts predicted pixels [B, H, W] i64 of so many classes by masks [B, H, W] i64.
+  void add_pixels(const Tensor& predicted, const Tensor& masks, int64_t of_classes);
   /// Counts `count` images with this mean loss.
   void add_loss(double mean, int64_t count);
 
@@ -74,15 +78,20 @@ struct EvaluateOptions {
   std::function<bool(int64_t)> go_on;
   /// If not null, a judgement of each picture is appended. A diffusion model gives none.
   std::vector<Judgement>* judgements = nullptr;
+  /// Evaluate together, each rank its share_of() every batch's micro-batches; all have the whole result, with
+  /// the same bits as one alone. Null: alone.
+  Ranks* ranks = nullptr;
 };
 
 /// Evaluates the model on one epoch of the loader, in the type of the model's weights. A diffusion model gets
-/// the same noise at the same times each time it is evaluated in the same batches. Returns nothing if go_on
-/// ended it.
+/// the same noise at the same times each time it is evaluated in the same batches: each micro-batch draws
+/// from a stream of its own. Returns nothing if go_on ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
 /// A loader over all of `split` in order, without augmentation. A split with masks is delivered to the CPU.
+/// Where the ranks of `options` evaluate it, it makes the pictures of this one's share alone.
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
-                                          int64_t batch, const DeliveryOptions& delivery = {});
+                                          int64_t batch, const DeliveryOptions& delivery = {},
+                                          const EvaluateOptions& options = {});
 
 }  // namespace tessera

@@ -1,8 +1,11 @@
 #include "apps/training/gradient_sum.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "apps/training/gradient_exchange.h"
+#include "apps/training/leaf_arrivals.h"
 #include "engine/autograd/accumulate_kernels.h"
 #include "engine/core/dispatch.h"
 
@@ -25,90 +28,74 @@ Tensor zero_gradient(const Tensor& leaf) {
   return leaf.grad();
 }
 
-// A leaf that had a gradient on any rank has one on all.
-void agree_on_presence(Ranks& ranks, const std::vector<Tensor>& leaves, std::vector<bool>& present) {
-  const size_t count = leaves.size();
-  std::vector<uint8_t> said(static_cast<size_t>(ranks.size()) * count);
-  std::copy(present.begin(), present.end(), said.begin() + static_cast<std::ptrdiff_t>(count) * ranks.rank());
-  gather(ranks, said.data(), ranks.size(), count);
-  for (size_t i = 0; i < said.size(); ++i)
-    if (said[i] && !present[i % count]) {
-      zero_gradient(leaves[i % count]);
-      present[i % count] = true;
-    }
-}
-
 }  // namespace
 
-GradientSum::GradientSum(std::vector<Tensor> leaves, Ranks& ranks)
-    : leaves_(std::move(leaves)), present_(leaves_.size()), ranks_(ranks) {
+GradientSum::GradientSum(std::vector<Tensor> leaves, Ranks& ranks, int64_t bucket_elements)
+    : leaves_(std::move(leaves)), present_(leaves_.size()), settled_(leaves_.size()), ranks_(ranks) {
   for (const Tensor& leaf : leaves_) {
     first_.push_back(elements_);
     elements_ += leaf.elements();
   }
+  if (ranks_.alone()) return;
+  std::vector<Share> buckets;
+  for (size_t leaf = leaves_.size(), end = leaf; leaf-- > 0;) {
+    const int64_t last = end < leaves_.size() ? first_[end] : elements_;
+    if (leaf > 0 && last - first_[leaf] < bucket_elements) continue;
+    buckets.push_back({first_[leaf], last - first_[leaf]});
+    bucket_first_.push_back(end = leaf);
+  }
+  exchange_ = std::make_unique<GradientExchange>(ranks_, std::move(buckets), leaves_.front().dtype());
+  said_.resize(static_cast<size_t>(ranks_.size()) * leaves_.size());
 }
 
-std::vector<GradientSum::Branch> GradientSum::branches_of(Share share) {
-  std::vector<Branch> branches;
-  for (int64_t part = share.first; part < share.end(); ++part) {
-    Branch last{part, 1};
-    for (; !branches.empty() && joins(branches.back(), last.first, last.count); branches.pop_back())
-      last = {branches.back().first, 2 * last.count};
-    branches.push_back(last);
-  }
-  return branches;
-}
-
-Tensor GradientSum::sum_of(const std::vector<Branch>& branches) {
-  std::vector<Branch> left;
-  const auto join = [&](const Branch& second) {
-    const Branch first = left.back();
-    left.pop_back();
-    add_to(first.sum, second.sum);
-    return Branch{first.first, first.count + second.count, first.sum};
-  };
-  for (Branch next : branches) {
-    while (!left.empty() && joins(left.back(), next.first, next.count)) next = join(next);
-    left.push_back(next);
-  }
-  while (left.size() > 1) {
-    const Branch last = left.back();
-    left.pop_back();
-    left.push_back(join(last));
-  }
-  return left.front().sum;
-}
+GradientSum::~GradientSum() = default;
 
 void GradientSum::begin(int64_t parts) {
   parts_ = parts;
+  planned_ = -1;
   own_ = share_of(parts, ranks_);
-  for (const Branch& branch : branches_) unused_.push_back(branch.sum);
+  unused_.insert(unused_.end(), sums_.begin(), sums_.end());
   branches_.clear();
+  sums_.clear();
   present_.assign(leaves_.size(), false);
+  if (!has_all()) exchange_->begin(parts);
+}
+
+std::unique_ptr<LeafArrivals> GradientSum::send_early(int64_t part, const Tape& tape) {
+  if (has_all() || part + 1 != own_.end() || leaves_.front().device() != Device::cpu) return nullptr;
+  plan(part);
+  return std::make_unique<LeafArrivals>(tape, leaves_, [this](size_t leaf) {
+    settle(leaf);
+    start_ready();
+  });
 }
 
 void GradientSum::add(int64_t part) {
-  plan(part);
-  for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) settle(leaf);
+  if (planned_ != part) plan(part);
+  for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
+    if (!settled_[leaf]) settle(leaf);
 }
 
 // The branches that end with this micro-batch: they are added to its gradients, and where that is not the
 // whole sum, the result takes the memory of one of them.
 void GradientSum::plan(int64_t part) {
   const bool whole = has_all() && part + 1 == parts_;
+  planned_ = part;
+  settled_.assign(leaves_.size(), false);
   added_.clear();
   Branch last{part, 1};
-  for (; !branches_.empty() && (whole || joins(branches_.back(), last.first, last.count));
-       branches_.pop_back()) {
-    added_.push_back(branches_.back().sum);
+  while (!branches_.empty() && (whole || joins(branches_.back(), last))) {
+    added_.push_back(sums_.back());
     last = {branches_.back().first, branches_.back().count + last.count};
+    branches_.pop_back();
+    sums_.pop_back();
   }
   kept_ = whole ? Tensor() : added_.empty() ? new_sum() : added_.back();
   for (const Tensor& sum : added_)
     if (!kept_.defined() || sum.raw() != kept_.raw()) unused_.push_back(sum);
   if (whole) return;
-  last.sum = kept_;
   branches_.push_back(last);
+  sums_.push_back(kept_);
 }
 
 Tensor GradientSum::new_sum() {
@@ -123,6 +110,7 @@ Tensor GradientSum::of_leaf(const Tensor& sum, size_t leaf) const {
 }
 
 void GradientSum::settle(size_t leaf) {
+  settled_[leaf] = true;
   Tensor gradient = leaves_[leaf].grad();
   if (!gradient.defined() && !present_[leaf]) {  // as no gradient moves no weight, zeros stand for it
     if (kept_.defined()) of_leaf(kept_, leaf).fill(0);
@@ -134,49 +122,44 @@ void GradientSum::settle(size_t leaf) {
   if (kept_.defined()) of_leaf(kept_, leaf).copy_from(gradient);
 }
 
+void GradientSum::start_ready() {
+  for (auto bucket = static_cast<size_t>(exchange_->started()); bucket < bucket_first_.size(); ++bucket) {
+    const size_t first = bucket_first_[bucket],
+                 end = bucket == 0 ? leaves_.size() : bucket_first_[bucket - 1];
+    for (size_t leaf = first; leaf < end; ++leaf)
+      if (!settled_[leaf]) return exchange_->move_on();
+    exchange_->start(sums_);
+  }
+  exchange_->move_on();
+}
+
 void GradientSum::finish() {
   if (has_all()) return;
-  agree_on_presence(ranks_, leaves_, present_);
-  const Tensor total = trade_totals(sum_of(trade_branches()));
+  const std::vector<Tensor>& sums = leaves_.front().device() == Device::cpu ? sums_ : sums_on_host();
+  while (exchange_->started() < std::ssize(bucket_first_)) exchange_->start(sums);
+  const Tensor& total = exchange_->finish();
+  agree_on_presence();
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (present_[leaf]) leaves_[leaf].grad().copy_from(of_leaf(total, leaf));
 }
 
-// Sends the others what they add up of this rank's branches. Returns all branches, in the elements that this
-// rank adds up.
-std::vector<GradientSum::Branch> GradientSum::trade_branches() {
-  for (Branch& branch : branches_) branch.sum = branch.sum.to(Device::cpu);
-  const auto bytes = [](const Tensor& t) { return t.elements() * static_cast<int64_t>(size_of(t.dtype())); };
-  const Share mine = share_of(elements_, ranks_);
-  std::vector<Branch> all;
-  for (int other = 0; other < ranks_.size(); ++other) {
-    if (other == ranks_.rank()) {
-      for (const Branch& branch : branches_)
-        all.push_back({branch.first, branch.count, branch.sum.rows(mine.first, mine.count)});
-      continue;
-    }
-    const Share theirs = share_of(elements_, other, ranks_.size());
-    for (const Branch& branch : branches_) {
-      const Tensor sent = branch.sum.rows(theirs.first, theirs.count);
-      ranks_.send(other, sent.raw(), static_cast<size_t>(bytes(sent)));
-    }
-    for (Branch branch : branches_of(share_of(parts_, other, ranks_.size()))) {
-      branch.sum = Tensor::empty({mine.count}, leaves_.front().dtype());
-      ranks_.receive(other, branch.sum.raw(), static_cast<size_t>(bytes(branch.sum)));
-      all.push_back(branch);
-    }
-  }
-  ranks_.wait();
-  return all;
+const std::vector<Tensor>& GradientSum::sums_on_host() {
+  while (host_.size() < sums_.size()) host_.push_back(Tensor::empty({elements_}, leaves_.front().dtype()));
+  host_.resize(sums_.size());
+  for (size_t i = 0; i < sums_.size(); ++i) host_[i].copy_from(sums_[i]);
+  return host_;
 }
 
-// Sends the others the elements that this rank has added up. Returns all. [n]
-Tensor GradientSum::trade_totals(const Tensor& own) {
-  if (!total_.defined()) total_ = Tensor::empty({elements_}, own.dtype());
-  const Share mine = share_of(elements_, ranks_);
-  total_.rows(mine.first, mine.count).copy_from(own);
-  gather(ranks_, total_.raw(), elements_, size_of(own.dtype()));
-  return total_;
+// A leaf that had a gradient on any rank has one on all.
+void GradientSum::agree_on_presence() {
+  const size_t count = leaves_.size();
+  std::ranges::copy(present_, said_.begin() + static_cast<std::ptrdiff_t>(count) * ranks_.rank());
+  gather(ranks_, said_.data(), ranks_.size(), count);
+  for (size_t i = 0; i < said_.size(); ++i)
+    if (said_[i] && !present_[i % count]) {
+      zero_gradient(leaves_[i % count]);
+      present_[i % count] = true;
+    }
 }
 
 }  // namespace tessera

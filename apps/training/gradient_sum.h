@@ -1,69 +1,74 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "apps/training/ranks.h"
+#include "apps/training/sum_tree.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {
 
-/// The sum of the gradients of a batch's micro-batches, in an order that depends on their number n alone:
-///   sum of [0, n) = sum of [0, m) + sum of [m, n),  m the largest power of two below n
-/// So it has the same bits whichever ranks compute the micro-batches. Each rank sends its sums over whole
-/// branches of this tree, every element to the one rank that adds it up, which sends the result to all.
+class GradientExchange;
+class LeafArrivals;
+class Tape;
+
+/// The sum of the gradients of a batch's micro-batches, in the order of sum_tree.h. So it has the same bits
+/// whichever ranks compute the micro-batches. Each rank sends its sums over whole branches of the tree
+/// (GradientExchange), in buckets of leaves that lie together, the last ones first: those whose gradients a
+/// backward pass completes first.
 ///
 /// With one micro-batch, which every rank computes, nothing is sent, copied or added.
 class GradientSum {
  public:
   /// The gradients are those of `leaves`, all of one type on one device.
-  GradientSum(std::vector<Tensor> leaves, Ranks& ranks);
+  GradientSum(std::vector<Tensor> leaves, Ranks& ranks, int64_t bucket_elements = usual_bucket);
+  ~GradientSum();
+
+  static constexpr int64_t usual_bucket = 1 << 19;  ///< elements of a bucket, or one leaf that has more
 
   /// Begins the sum over `parts` micro-batches; this rank adds its share_of() them, in their order, or the
   /// only one.
   void begin(int64_t parts);
+  /// Call it where micro-batch `part` is about to be read back from `tape`, and keep the result meanwhile:
+  /// the gradients of this rank's last micro-batch are then sent off as they are completed. Null where there
+  /// is nothing to send.
+  std::unique_ptr<LeafArrivals> send_early(int64_t part, const Tape& tape);
   /// Takes the leaves' gradients as those of this micro-batch alone: call zero_grad() before each.
   void add(int64_t part);
   /// Makes the leaves' gradients the sum over all micro-batches of all ranks.
   void finish();
 
  private:
-  /// The sum over micro-batches [first, first + count), a branch of the tree.
-  struct Branch {
-    int64_t first, count;
-    Tensor sum{};  ///< of all leaves, one after another. [n]
-  };
-
-  /// Whether the branch that begins at `first` is the second half of one whose first half is `before`.
-  static bool joins(const Branch& before, int64_t first, int64_t count) {
-    return before.count == count && before.first % (2 * count) == 0 && before.first + count == first;
-  }
-  /// The largest branches that a share is made of.
-  static std::vector<Branch> branches_of(Share share);
-  /// Adds consecutive branches up, into the first one.
-  static Tensor sum_of(const std::vector<Branch>& branches);
-
   /// Whether this rank has all micro-batches; a single one is computed by every rank.
   bool has_all() const { return ranks_.alone() || parts_ == 1; }
   void plan(int64_t part);
   void settle(size_t leaf);  ///< does with one leaf's gradient what plan() has found
+  void start_ready();        ///< the exchange of the buckets whose leaves are settled
+  const std::vector<Tensor>& sums_on_host();
+  void agree_on_presence();
   Tensor new_sum();
   Tensor of_leaf(const Tensor& sum, size_t leaf) const;
-  std::vector<Branch> trade_branches();
-  Tensor trade_totals(const Tensor& own);
 
   std::vector<Tensor> leaves_;
   std::vector<int64_t> first_;  ///< of each leaf's elements in a sum
   std::vector<bool> present_;   ///< whether the leaf has had a gradient in this step
+  std::vector<bool> settled_;   ///< whether the gradient of the part at hand is settled
   int64_t elements_ = 0;
   Ranks& ranks_;
 
-  int64_t parts_ = 0;
+  int64_t parts_ = 0, planned_ = -1;  ///< micro-batches; the one that plan() was called for last
   Share own_;
-  std::vector<Branch> branches_;  ///< of this rank so far
-  std::vector<Tensor> added_;     ///< sums to be added to the gradients of the part at hand, in this order
-  Tensor kept_;                   ///< where the result is kept; undefined: in the leaves
-  std::vector<Tensor> unused_;    ///< memory of former branches
-  Tensor total_;                  ///< on the CPU. [n]
+  std::vector<Branch> branches_;  ///< of this rank so far, and their sums. [n] each
+  std::vector<Tensor> sums_;
+  std::vector<Tensor> added_;   ///< sums to be added to the gradients of the part at hand, in this order
+  Tensor kept_;                 ///< where the result is kept; undefined: in the leaves
+  std::vector<Tensor> unused_;  ///< memory of former branches
+
+  std::vector<Tensor> host_;                    ///< copies of sums_ that lie on a GPU
+  std::vector<size_t> bucket_first_;            ///< leaf of each bucket, in the order in which they are sent
+  std::unique_ptr<GradientExchange> exchange_;  ///< null where this rank is alone
+  std::vector<uint8_t> said_;                   ///< the present leaves of each rank
 };
 
 }  // namespace tessera

@@ -14,18 +14,39 @@ class OneRank : public Ranks {
   int size() const override { return 1; }
   int local_rank() const override { return 0; }
   int local_size() const override { return 1; }
-  int64_t send(int, const void*, size_t) override { fail("ranks: there is no other one to send to"); }
-  int64_t receive(int, void*, size_t) override { fail("ranks: there is no other one to receive from"); }
+  int64_t send(int, const void*, size_t, Channel) override {
+    fail("ranks: there is no other one to send to");
+  }
+  int64_t receive(int, void*, size_t, Channel) override {
+    fail("ranks: there is no other one to receive from");
+  }
   int64_t done() override { return 0; }
 
  protected:
   int64_t begun() const override { return 0; }
 };
 
+// Sends every rank the items share(own rank), and receives theirs.
+template <class ShareOf> void trade(Ranks& ranks, void* bytes, size_t item_bytes, const ShareOf& share) {
+  const auto part = [&](int rank) {
+    const Share its = share(rank);
+    return std::pair(static_cast<std::byte*>(bytes) + static_cast<size_t>(its.first) * item_bytes,
+                     static_cast<size_t>(its.count) * item_bytes);
+  };
+  const auto [own, own_bytes] = part(ranks.rank());
+  for (int other = 0; other < ranks.size(); ++other) {
+    if (other == ranks.rank()) continue;
+    const auto [theirs, their_bytes] = part(other);
+    if (their_bytes > 0) ranks.receive(other, theirs, their_bytes);
+    if (own_bytes > 0) ranks.send(other, own, own_bytes);
+  }
+  ranks.wait();
+}
+
 }  // namespace
 
-void Ranks::wait() {
-  for (const int64_t all = begun(); done() < all;) pause();
+void Ranks::wait(int64_t number) {
+  while (done() < number) pause();
 }
 
 Ranks& one_rank() {
@@ -58,19 +79,11 @@ std::string broadcast(Ranks& ranks, const std::string& text) {
 }
 
 void gather(Ranks& ranks, void* bytes, int64_t items, size_t item_bytes) {
-  const auto part = [&](int rank) {
-    const Share share = share_of(items, rank, ranks.size());
-    return std::pair(static_cast<std::byte*>(bytes) + static_cast<size_t>(share.first) * item_bytes,
-                     static_cast<size_t>(share.count) * item_bytes);
-  };
-  const auto [own, own_bytes] = part(ranks.rank());
-  for (int other = 0; other < ranks.size(); ++other) {
-    if (other == ranks.rank()) continue;
-    const auto [theirs, their_bytes] = part(other);
-    if (their_bytes > 0) ranks.receive(other, theirs, their_bytes);
-    if (own_bytes > 0) ranks.send(other, own, own_bytes);
-  }
-  ranks.wait();
+  trade(ranks, bytes, item_bytes, [&](int rank) { return share_of(items, rank, ranks.size()); });
+}
+
+void gather(Ranks& ranks, void* bytes, const std::vector<Share>& shares, size_t item_bytes) {
+  trade(ranks, bytes, item_bytes, [&](int rank) { return shares[static_cast<size_t>(rank)]; });
 }
 
 std::vector<int64_t> gather(Ranks& ranks, int64_t value) {

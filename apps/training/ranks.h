@@ -10,8 +10,10 @@
 
 namespace tessera {
 
-/// The processes of a run, numbered from 0, and messages between them. A message from one rank to another is
-/// received in the order in which it was sent. One thread at a time may use it.
+/// Messages of one channel from one rank to another are received in the order in which they were sent.
+enum class Channel { calls, sums, totals };
+
+/// The processes of a run, numbered from 0, and messages between them. One thread at a time may use it.
 class Ranks {
  public:
   Ranks() = default;
@@ -28,11 +30,14 @@ class Ranks {
   bool is_first() const { return rank() == 0; }  ///< the one that prints and writes files
 
   /// Begin a transfer and return its number, counted from 1. The bytes must stay until it is done.
-  virtual int64_t send(int to, const void* bytes, size_t count) = 0;
-  virtual int64_t receive(int from, void* bytes, size_t count) = 0;
+  virtual int64_t send(int to, const void* bytes, size_t count, Channel channel) = 0;
+  virtual int64_t receive(int from, void* bytes, size_t count, Channel channel) = 0;
+  int64_t send(int to, const void* bytes, size_t count) { return send(to, bytes, count, Channel::calls); }
+  int64_t receive(int from, void* bytes, size_t count) { return receive(from, bytes, count, Channel::calls); }
   /// Moves transfers on, and returns the number of the last one before which all are done.
   virtual int64_t done() = 0;
-  void wait();  ///< until all transfers that were begun are done
+  void wait(int64_t number);      ///< until this transfer and all that were begun before it are done
+  void wait() { wait(begun()); }  ///< until all are done
 
  protected:
   virtual int64_t begun() const = 0;  ///< the number of the transfer that was begun last
@@ -61,6 +66,9 @@ std::string broadcast(Ranks& ranks, const std::string& text);
 /// `bytes` holds `items` items of one size, of which each rank has made its share_of(); afterwards every rank
 /// has all of them.
 void gather(Ranks& ranks, void* bytes, int64_t items, size_t item_bytes);
+
+/// The same where rank r has made items shares[r], which follow one another.
+void gather(Ranks& ranks, void* bytes, const std::vector<Share>& shares, size_t item_bytes);
 
 /// What each rank says, in their order.
 std::vector<int64_t> gather(Ranks& ranks, int64_t value);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/training/layer_watch.h"
+#include "apps/training/leaf_arrivals.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
 #include "engine/core/replay.h"
@@ -224,7 +225,9 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
   if (counts_)
     correct_.rows(part.index, 1).copy_from(count_correct(logits.detach(), inputs_.targets_of(part)));
   // d loss / d loss = 1, but NaN where the loss is not finite: then no gradient is, and the step is left out.
-  tape.backward(loss, add_scalar(scale(loss.detach(), 0), 1));
+  const Tensor one = add_scalar(scale(loss.detach(), 0), 1);
+  const auto sending = mixed_ || watch_ ? nullptr : gradients_.send_early(part.index, tape);
+  tape.backward(loss, one);
   if (mixed_) mixed_->widen_gradients();
   gradients_.add(part.index);
   if (parts_.size() > 1) running_->end_part(part.index);

@@ -93,9 +93,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   const Interrupt interrupt;
   stop_ = stop;
   session_steps_ = 0;
-  began_ = saved_ = fitted_ = Clock::now();
-  evaluated_seconds_ = 0;
-  evaluation_seconds_ = std::max(evaluation_seconds_, stop_.evaluation_seconds);
+  began_ = saved_ = Clock::now();
   if (ranks_.is_first() && config_.tensorboard && !finished())
     board_.emplace(folder.path(), steps_done(), facts_.normalisation);
   if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
@@ -103,7 +101,6 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();
       save_state(folder);
-      if (!std::filesystem::exists(folder.last())) save_unevaluated(folder);
       return Interrupt::signal() != 0 ? Ending::interrupted : Ending::stopped;
     }
   return Ending::finished;
@@ -112,11 +109,10 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
 bool Trainer::train_epoch(RunFolder& folder) {
   train_.start(at_.epoch, at_.step);
   epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
-  while (at_.step < steps_in(at_.epoch)) {
+  for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
     if (stopping()) return finish_steps(&folder, 0), false;
-    fit_to_time(folder);
     start_step(*train_.next());
-    const bool last = steps_started() == steps_in(at_.epoch), save = !last && save_is_due();
+    const bool last = steps_started() == steps, save = !last && save_is_due();
     finish_steps(&folder, last || save ? 0 : most_left());
     if (at_.step > 0) show(last);
     if (save) save_state(folder);
@@ -182,17 +178,6 @@ int64_t Trainer::take_steps(const std::function<bool()>& go_on) {
   return steps;
 }
 
-bool Trainer::out_of_patience() const {
-  return config_.patience > 0 && at_.step == 0 &&
-         at_.epoch - at_.best_epoch >= config_.patience * config_.eval_every;
-}
-
-// The weights of a run that stops in its first epoch, which no evaluation has seen, so that they can be used.
-void Trainer::save_unevaluated(const RunFolder& folder) const {
-  const AveragedWeights averaged(average_);
-  save_weights(folder.last());
-}
-
 void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
   folder.event("skipped", {{"epoch", at_.epoch + 1}, {"step", at_.step}, {"why", trouble}});
   const std::string where = fmt::format("epoch {}, step {}: {}", at_.epoch + 1, at_.step, trouble);
@@ -206,8 +191,9 @@ void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
 bool Trainer::save_is_due() const {
   const int64_t every = config_.checkpoint.every_steps;
   const double minutes = config_.checkpoint.every_minutes;
+  const bool late = minutes > 0 && seconds_since(saved_) >= 60 * minutes;
   return (every > 0 && steps_started() % every == 0) ||
-         (minutes > 0 && seconds_since(saved_) >= 60 * minutes);
+         (minutes > 0 && largest_of(ranks_, ranks_.is_first() && late) != 0);  // by one clock for all
 }
 
 void Trainer::show(bool last) {
@@ -256,12 +242,12 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   const bool judges = task_ == Task::classify || at_.epoch + 1 == epochs();
   const Model& model = task_ == Task::diffuse ? model_ : step_.evaluation_model();  // see evaluation_dtype()
   std::vector<Judgement> judgements;
-  const auto evaluation =
-      evaluate(model, *validation_,
-               {validation_micro_batch(config_, device_), device_, go_on, judges ? &judgements : nullptr});
+  EvaluateOptions options = validation_options(config_, {.device = device_, .ranks = &ranks_});
+  options.go_on = go_on;
+  options.judgements = judges ? &judgements : nullptr;
+  const auto evaluation = evaluate(model, *validation_, options);
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = seconds_since(began);
-  evaluated_seconds_ += evaluation_seconds_;
   at_.last_score = evaluation->score();
   if (!std::isfinite(evaluation->loss()) || !std::isfinite(at_.last_score)) return evaluation;
   if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/training/evaluation.h"
 #include "apps/training/step.h"
 
 namespace tessera {
@@ -11,8 +10,12 @@ DType evaluation_dtype(Task task, Precision precision) {
   return precision == Precision::bf16 && task != Task::diffuse ? DType::bf16 : DType::f32;
 }
 
-int64_t validation_micro_batch(const TrainConfig& config, Device device) {
-  return device == Device::cpu ? config.micro_batch.value_or(cpu_micro_batch) : 0;
+EvaluateOptions validation_options(const TrainConfig& config, const Computing& computing) {
+  EvaluateOptions options;
+  options.device = computing.device;
+  options.micro_batch = options.device == Device::cpu ? config.micro_batch.value_or(cpu_micro_batch) : 0;
+  options.ranks = computing.ranks;
+  return options;
 }
 
 std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
@@ -27,7 +30,8 @@ std::unique_ptr<Loader> validation_loader(std::shared_ptr<const Split> split, co
   return evaluation_loader(std::move(split), pipeline, at_once,
                            {.device = computing.device,
                             .dtype = evaluation_dtype(task, computing.precision),
-                            .resident = config.data.on_device});
+                            .resident = config.data.on_device},
+                           validation_options(config, computing));
 }
 
 }  // namespace tessera

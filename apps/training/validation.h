@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/training/config.h"
+#include "apps/training/evaluation.h"
 #include "apps/training/precision.h"
 #include "apps/training/task.h"
 #include "data/loader.h"
@@ -14,8 +15,8 @@ namespace tessera {
 /// targets.
 DType evaluation_dtype(Task task, Precision precision);
 
-/// EvaluateOptions::micro_batch for evaluating a run of `config`.
-int64_t validation_micro_batch(const TrainConfig& config, Device device);
+/// How a run of `config` is evaluated.
+EvaluateOptions validation_options(const TrainConfig& config, const Computing& computing);
 
 /// A loader over all pictures of `split`, as a run of `config` is evaluated on them. An evaluation that is
 /// repeated with the same `computing` has the same bits.

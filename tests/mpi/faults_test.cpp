@@ -1,10 +1,13 @@
 // What ends ranks, and what does not.
 
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -59,9 +62,9 @@ struct Signalled {
   bool sent;
 };
 
-// Trains on 3 ranks and sends one of them the signal, so long after it has begun to save.
-Signalled with_signal(int signal, int rank, std::chrono::milliseconds after,
-                      const std::filesystem::path& run) {
+// Trains on 3 ranks and does this to one of them, so long after it has begun to save, until it is done.
+Signalled with_action(const std::function<bool(pid_t)>& action, int rank, std::chrono::milliseconds after,
+                      const std::filesystem::path& run, const std::string& environment = "") {
   bool sent = false;
   std::atomic<bool> ended = false;
   const bool goes_on = std::filesystem::exists(run / "config.json");
@@ -71,15 +74,40 @@ Signalled with_signal(int signal, int rank, std::chrono::milliseconds after,
     std::this_thread::sleep_for(after);
     while (!ended && !sent) {
       const auto pid = worker(rank, run.string());
-      sent = pid && kill(*pid, signal) == 0;
+      sent = pid && action(*pid);
     }
+    while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it holds what it traces
   });
   const auto began = std::chrono::steady_clock::now();
-  const Said said = on_ranks(3, train_into(run));
+  const Said said = on_ranks(3, train_into(run), environment);
   ended = true;
   sender.join();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
   return {said, sent};
+}
+
+Signalled with_signal(int signal, int rank, std::chrono::milliseconds after,
+                      const std::filesystem::path& run) {
+  return with_action([signal](pid_t pid) { return kill(pid, signal) == 0; }, rank, after, run);
+}
+
+// Stops the thread that computes, and no other one. False where the system does not let this process.
+bool stop_main_thread(pid_t pid) {
+  return ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 &&
+         ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) == 0 && waitpid(pid, nullptr, __WALL) == pid;
+}
+
+// One rank is started by the first command line, the others by the second.
+Said on_unlike_ranks(const std::string& first, const std::string& second, int others, bool first_is_rank_0) {
+  const std::string of_first = " -n 1 " + first, of_others = " -n " + std::to_string(others) + " " + second;
+  const std::string all = first_is_rank_0 ? of_first + " :" + of_others : of_others + " :" + of_first;
+  const TemporaryFolder folder;
+  const std::string err = folder / "err";
+  const int status = std::system(
+      ("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe" + all +
+       " >/dev/null 2>" + err)
+          .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", bytes_of(err)};
 }
 
 void check_ended_by(const Said& said, const std::string& line) {
@@ -124,11 +152,14 @@ TEST_CASE("a rank with another config is refused, and so is a second run in the 
 
 TEST_CASE("processes that no MPI joins do not train the same run twice") {
   const TemporaryFolder folder;
-  const Said said = tessera_program(
-      "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks), "WORLD_SIZE=2 RANK=0");
-  CHECK(said.code == 2);
-  CHECK(says_line(said, "torchrun started 2 processes"));
-  CHECK(!std::filesystem::exists(folder / "run"));
+  for (const auto& [variables, launcher] :
+       {std::pair("WORLD_SIZE=2 RANK=0", "torchrun"), {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0", "srun"}}) {
+    const Said said = tessera_program(
+        "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks), variables);
+    CHECK(said.code == 2);
+    CHECK(says_line(said, std::string(launcher) + " started 2 processes"));
+    CHECK(!std::filesystem::exists(folder / "run"));
+  }
 }
 
 TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has the same bytes") {
@@ -165,6 +196,57 @@ TEST_CASE("a rank that stops answering ends all within 30 seconds") {
   REQUIRE(sent);
   check_ended_by(said, "error: rank 1 of 3 on ");
   CHECK(says_line(said, "has not answered for 20 seconds"));
+}
+
+TEST_CASE("a rank that is alive but computes no more ends all") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  bool may = true;
+  const auto stop = [&](pid_t pid) { return may = stop_main_thread(pid); };
+  const auto [said, sent] =
+      with_action([&](pid_t pid) { return stop(pid) || !may; }, 1, std::chrono::milliseconds(0),
+                  folder / "run", "TESSERA_RANK_PATIENCE=15");
+  if (!may) {
+    MESSAGE("skipped: this process may not trace another one");
+    return;
+  }
+  CAPTURE(said.err);
+  REQUIRE(sent);
+  check_ended_by(said, "error: rank 1 of 3 on ");
+  CHECK(says_line(said, "is alive, but has taken part in nothing for 15 seconds"));
+}
+
+TEST_CASE("a disk that is full ends all ranks with a line, and the run goes on") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path whole = folder / "whole", run = folder / "run", mark = folder / "mark";
+  REQUIRE(tessera_program(train_into(whole)).code == 0);
+  REQUIRE(on_ranks(2, train_into(run) + " --stop-after 2").code == 0);
+  const std::string plain = program_path() + " " + train_into(run);
+  const Said said = on_unlike_ranks(
+      "env LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" + run.string() +
+          " FAULT_CALL=write FAULT_AT=5 FAULT_LASTS=1 FAULT_MARK=" + mark.string() + " " + plain,
+      plain, 1, true);
+  CAPTURE(said.err);
+  REQUIRE(std::filesystem::exists(mark));
+  check_ended_by(said, "error: rank 0 of 2 on ");
+  CHECK(says_line(said, "No space left on device"));
+  REQUIRE(on_ranks(3, train_into(run)).code == 0);
+  check_same_bytes(whole, run);
+}
+
+TEST_CASE("a rank that is out of memory ends all with a line") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string large = program_path() + " train --threads 1 --out " + (folder / "run").string() +
+                            " --dataset shapes --image-size 64 --epochs 1 --batch 8192"
+                            " --set data.train_images=8192 --set data.validation_images=6"
+                            " --set micro_batch=4096" +
+                            small_vit_of_ranks;
+  const Said said = on_unlike_ranks("prlimit --as=1100000000 " + large, large, 1, false);
+  CAPTURE(said.err);
+  check_ended_by(said, "error: rank 1 of 2 on ");
+  CHECK(says_line(said, "memory: no "));
 }
 
 TEST_CASE("a signal to any rank saves the run of all") {

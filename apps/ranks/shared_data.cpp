@@ -1,0 +1,146 @@
+#include "apps/ranks/shared_data.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace tessera {
+
+namespace {
+
+// Bytes that several processes map.
+class SharedBytes {
+ public:
+  SharedBytes(void* bytes, size_t count) : bytes_(static_cast<uint8_t*>(bytes)), count_(count) {}
+  ~SharedBytes() { munmap(bytes_, count_); }
+  SharedBytes(const SharedBytes&) = delete;
+  SharedBytes& operator=(const SharedBytes&) = delete;
+
+  uint8_t* data() const { return bytes_; }
+
+ private:
+  uint8_t* bytes_;
+  size_t count_;
+};
+
+std::unique_ptr<SharedBytes> map_file(int file, size_t count, int protection) {
+  if (file < 0) return nullptr;
+  void* bytes = mmap(nullptr, count, protection, MAP_SHARED, file, 0);
+  close(file);
+  return bytes == MAP_FAILED ? nullptr : std::make_unique<SharedBytes>(bytes, count);
+}
+
+// A new one of a name that nothing had; its memory is there, or there is none.
+std::pair<std::string, std::unique_ptr<SharedBytes>> make_shared_bytes(size_t count) {
+  std::random_device random;
+  const std::string name = fmt::format("/tessera-{}-{:08x}{:08x}", getpid(), random(), random());
+  const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return {};
+  if (posix_fallocate(file, 0, static_cast<off_t>(count)) != 0) {
+    close(file);
+    shm_unlink(name.c_str());
+    return {};
+  }
+  auto bytes = map_file(file, count, PROT_READ | PROT_WRITE);
+  if (!bytes) shm_unlink(name.c_str());
+  return {bytes ? name : "", std::move(bytes)};
+}
+
+std::unique_ptr<SharedBytes> open_shared_bytes(const std::string& name, size_t count) {
+  return map_file(shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0), count, PROT_READ);
+}
+
+// Pictures of one size in shared memory. What else is known of them stays with each process.
+class SharedSplit : public Split {
+ public:
+  SharedSplit(const Split& own, std::unique_ptr<SharedBytes> pixels, int height, int width)
+      : pixels_(std::move(pixels)), height_(height), width_(width) {
+    for (int64_t i = 0; i < own.size(); ++i) {
+      labels_.push_back(static_cast<int32_t>(own.label(i)));
+      sources_.push_back(own.source(i));
+      names_.push_back(own.name(i));
+    }
+  }
+
+  int64_t size() const override { return std::ssize(labels_); }
+  int64_t label(int64_t i) const override { return labels_[static_cast<size_t>(i)]; }
+  std::string source(int64_t i) const override { return sources_[static_cast<size_t>(i)]; }
+  std::string name(int64_t i) const override { return names_[static_cast<size_t>(i)]; }
+  void image(int64_t i, Image& out) const override {
+    out.resize(height_, width_);
+    const auto bytes = static_cast<size_t>(height_) * static_cast<size_t>(width_) * 3;
+    const uint8_t* first = pixels_->data() + static_cast<size_t>(i) * bytes;
+    std::memcpy(out.pixels.data(), first, bytes);
+  }
+
+ private:
+  std::unique_ptr<SharedBytes> pixels_;
+  int height_, width_;
+  std::vector<int32_t> labels_;
+  std::vector<std::string> sources_, names_;
+};
+
+// Calls f(image, its place in all pictures' bytes) for each one; whether f was true for all.
+template <class F> bool each_picture(const Split& split, size_t bytes, F&& f) {
+  Image image;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    split.image(i, image);
+    if (image.pixels.size() != bytes || !f(image, static_cast<size_t>(i) * bytes)) return false;
+  }
+  return true;
+}
+
+size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shape& shape) {
+  const auto height = static_cast<int>(shape[1]), width = static_cast<int>(shape[2]);
+  const size_t each = 3 * static_cast<size_t>(height) * static_cast<size_t>(width),
+               count = each * static_cast<size_t>(split->size());
+  const bool makes = ranks.local_rank() == 0 && ranks.local_size() > 1;
+  auto [name, pixels] =
+      makes ? make_shared_bytes(count) : std::pair<std::string, std::unique_ptr<SharedBytes>>();
+  if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
+        std::memcpy(pixels->data() + place, image.pixels.data(), each);
+        return true;
+      }))
+    pixels.reset();
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  // A machine's first rank names the memory; those of its host that find their own bytes there take it.
+  const std::string machine = std::string(host) + " ";
+  const std::vector<std::string> names = gather(ranks, pixels ? machine + name : "");
+  for (size_t rank = 0; rank < names.size() && !pixels && ranks.local_size() > 1; ++rank) {
+    if (!names[rank].starts_with(machine)) continue;
+    pixels = open_shared_bytes(names[rank].substr(machine.size()), count);
+    if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
+          return std::memcmp(pixels->data() + place, image.pixels.data(), each) == 0;
+        }))
+      pixels.reset();
+  }
+  gather(ranks, int64_t{0});  // until all have it
+  if (!name.empty()) shm_unlink(name.c_str());
+  if (!pixels) return 0;
+  split = std::make_shared<SharedSplit>(*split, std::move(pixels), height, width);
+  return count;
+}
+
+bool in_memory(const Split& split) {
+  return !split.has_masks() && dynamic_cast<const StoredSplit*>(&split) != nullptr;
+}
+
+}  // namespace
+
+size_t share_data(Ranks& ranks, Dataset& dataset) {
+  size_t shared = 0;
+  for (std::shared_ptr<const Split>* split : {&dataset.train, &dataset.validation})
+    if (in_memory(**split)) shared += share_split(ranks, *split, dataset.image_shape);
+  return shared;
+}
+
+}  // namespace tessera
