@@ -104,10 +104,24 @@ __mmask16 first_lanes(int64_t n) {
   return static_cast<__mmask16>(n >= bf16_lanes ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
 }
 
+// As pairs_of_rows() for 32 whole columns: to = first[0], second[0], first[1], ...
+void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
+  const __m512i in_order =  // word i of the result is first[i / 2] or, 32 words on, second[i / 2]
+      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36,
+                       4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i a = _mm512_loadu_si512(first), b = _mm512_loadu_si512(second);
+  const __m512i later = _mm512_add_epi16(in_order, _mm512_set1_epi16(bf16_lanes));
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, in_order, b));
+  _mm512_storeu_si512(to + bf16_panel, _mm512_permutex2var_epi16(a, later, b));
+}
+
 void interleave(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to, int64_t pair) {
   for (int64_t k = 0; k < depth; k += 2, to += pair) {
     const bf16 *first = from + k * stride, *second = k + 1 < depth ? first + stride : nullptr;
-    for (int64_t j = 0; j < columns; j += bf16_lanes)
+    int64_t j = 0;
+    for (; second && j + bf16_panel <= columns; j += bf16_panel)
+      interleave_panel(first + j, second + j, to + 2 * j);
+    for (; j < columns; j += bf16_lanes)
       _mm512_storeu_si512(to + 2 * j,
                           pairs_of_rows(first + j, second ? second + j : nullptr, first_lanes(columns - j)));
   }
@@ -162,18 +176,33 @@ LeftPairs left_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t
   return {to, 2, pair};
 }
 
+__m512 widened(__m256i numbers) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
+}
+
+// 32 numbers of a row without masks, whose stores are slow on some processors.
+void store_panel(const float* from, __m512 factor, bool add, bf16* to) {
+  __m512 low = _mm512_mul_ps(factor, _mm512_loadu_ps(from)),
+         high = _mm512_mul_ps(factor, _mm512_loadu_ps(from + bf16_lanes));
+  if (add) {
+    const __m512i before = _mm512_loadu_si512(to);
+    low = _mm512_add_ps(low, widened(_mm512_castsi512_si256(before)));
+    high = _mm512_add_ps(high, widened(_mm512_extracti64x4_epi64(before, 1)));
+  }
+  _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
 void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
            bf16* to, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i, to += stride) {
     const __m512 factor = _mm512_set1_ps(factors[i * step]);
     const float* row = from.data + i * from.row;
-    for (int64_t j = 0; j < columns; j += bf16_lanes) {
+    int64_t j = 0;
+    for (; j + bf16_panel <= columns; j += bf16_panel) store_panel(row + j, factor, add, to + j);
+    for (; j < columns; j += bf16_lanes) {
       const __mmask16 wanted = first_lanes(columns - j);
       __m512 value = _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(wanted, row + j));
-      if (add) {
-        const __m512i before = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(wanted, to + j));
-        value = _mm512_add_ps(value, _mm512_castsi512_ps(_mm512_slli_epi32(before, 16)));
-      }
+      if (add) value = _mm512_add_ps(value, widened(_mm256_maskz_loadu_epi16(wanted, to + j)));
       _mm256_mask_storeu_epi16(to + j, wanted, (__m256i)_mm512_cvtneps_pbh(value));
     }
   }

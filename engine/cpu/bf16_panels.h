@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_gemm.h"
@@ -48,12 +49,21 @@ LeftPairs left_factor(const Bf16Kernels& kernels, int64_t rows, int64_t depth, c
   return {copy, depth + 1, 2};
 }
 
+// y [rows, columns] = block or, with `add`, += block, rounded to bf16.
+inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t columns, const float* block,
+                        bool add, bf16* y, int64_t stride) {
+  constexpr float one = 1;
+  kernels.store(rows, columns, {block, bf16_panel}, &one, 0, add, y, stride);
+}
+
 // Products of a left factor with the panels. done(i, rows, j, columns, block) takes each block of the result,
-// of rows i on and columns j on; a row of `block` has 32 numbers. `start`, one row for all, has whole
-// vectors; null means zeros.
+// of rows i on and columns j on, and writes it to the `outputs` [m, n] that are not null, whose rows are
+// `stride` apart; their lines are asked for before the product, because writing would wait for them after it.
+// A row of `block` has 32 numbers. `start`, one row for all, has whole vectors; null means zeros.
 template <class Done>
 void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, LeftPairs a,
-                          const bf16* panels, const float* start, Done&& done) {
+                          const bf16* panels, const float* start, std::initializer_list<const bf16*> outputs,
+                          int64_t stride, Done&& done) {
   constexpr int64_t most_rows = 144;
   alignas(64) std::array<float, most_rows * bf16_panel> block;
   const int64_t pairs = pairs_of(depth), pieces = (m + most_rows - 1) / most_rows;
@@ -62,6 +72,8 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
     const FloatRows from{start ? start + j : nullptr, 0};
     for (int64_t i = 0, piece = 0; piece < pieces; ++piece) {
       const int64_t rows = (m - i) / (pieces - piece);
+      for (const bf16* output : outputs)
+        for (int64_t r = i; output && r < i + rows; ++r) __builtin_prefetch(output + r * stride + j, 1);
       kernels.multiply(rows, whole_bf16_vectors(columns), pairs, {a.data + i * a.row, a.row, a.pair},
                        {panels + j * 2 * pairs, 2 * bf16_panel}, 1, from, {block.data(), bf16_panel});
       done(i, rows, j, columns, block.data());
@@ -70,11 +82,14 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
   }
 }
 
-// y [rows, columns] = block or, with `add`, += block, rounded to bf16.
-inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t columns, const float* block,
-                        bool add, bf16* y, int64_t stride) {
-  constexpr float one = 1;
-  kernels.store(rows, columns, {block, bf16_panel}, &one, 0, add, y, stride);
+// c [m, n] = start + the product or, with `add`, += it.
+inline void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, LeftPairs a,
+                                 const bf16* panels, const float* start, bool add, bf16* c) {
+  multiply_bf16_panels(
+      kernels, m, n, depth, a, panels, start, {c}, n,
+      [=, &kernels](int64_t i, int64_t rows, int64_t j, int64_t columns, const float* block) {
+        store_block(kernels, rows, columns, block, add, c + i * n + j, n);
+      });
 }
 
 }  // namespace tessera

@@ -1,34 +1,13 @@
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
-
-namespace {
-
-// `count` sums over the rows for each column: chunk(begin, end, sums) adds those rows to sums [count, width],
-// which start at zero. At most 64 chunks of at least 64 rows, added in order.
-template <class W, class Chunk>
-std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chunk) {
-  const int64_t grain = chunk_length(std::max<int64_t>(64, (rows + 63) / 64), width),
-                chunks = (rows + grain - 1) / grain;
-  const int64_t stride = count * width;
-  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
-  parallel_for(rows, grain,
-               [&](int64_t begin, int64_t end) { chunk(begin, end, parts.data() + begin / grain * stride); });
-  for (int64_t c = 1; c < chunks; ++c)
-    for (int64_t j = 0; j < stride; ++j)
-      parts[static_cast<size_t>(j)] += parts[static_cast<size_t>(c * stride + j)];
-  parts.resize(static_cast<size_t>(stride));
-  return parts;
-}
-
-}  // namespace
 
 template <>
 template <class T>
@@ -38,11 +17,13 @@ void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentu
   const int64_t rows = size.rows, width = size.width;
   const auto sums = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
     for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
       for (int64_t j = 0; j < width; ++j) sum[j] += W(x[i * width + j]);
   });
   for (int64_t j = 0; j < width; ++j) mean[j] = sums[static_cast<size_t>(j)] / W(rows);
   const auto squares = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
     for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
       for (int64_t j = 0; j < width; ++j) {
         const W centred = W(x[i * width + j]) - mean[j];
         sum[j] += centred * centred;
@@ -90,6 +71,7 @@ void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, con
   for (int64_t j = 0; j < width; ++j) rstd[j] = 1 / std::sqrt(variance[j] + eps);
   const auto sums = column_sums<W>(rows, width, 2, [=](int64_t begin, int64_t end, W* dh) {
     for (int64_t i = begin; i < end; ++i)
+#pragma omp simd
       for (int64_t j = 0; j < width; ++j) {
         const W d = W(dy[i * width + j]), h = (W(x[i * width + j]) - mean[j]) * rstd[j];
         dh[j] += d * h;

@@ -43,11 +43,8 @@ template <class F> void for_rows(const ConvSize& s, F&& f) {
 void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* image, const bf16* panels,
                     const float* bias, bool add, bf16* y) {
   for_rows(s, [&](int64_t first, int64_t last, int64_t count) {
-    bf16* to = y + first * s.out_w * s.out;
     multiply_bf16_panels(kernels, count, s.out, s.window() * s.in, windows(s, image, first, last), panels,
-                         bias, [&](int64_t i, int64_t some, int64_t j, int64_t columns, const float* block) {
-                           store_block(kernels, some, columns, block, add, to + i * s.out + j, s.out);
-                         });
+                         bias, add, y + first * s.out_w * s.out);
   });
 }
 

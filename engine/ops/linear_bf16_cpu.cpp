@@ -87,12 +87,9 @@ struct BackwardPass {
   }
 
   void input_gradient(int64_t row, int64_t rows, const bf16* dz) const {
-    bf16* to = dx.data + row * size.in;
     const LeftPairs left = left_factor<of_left>(kernels, rows, size.out, {dz, size.out});
-    multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr,
-                         [&](int64_t i, int64_t some, int64_t j, int64_t columns, const float* block) {
-                           store_block(kernels, some, columns, block, dx.add, to + i * size.in + j, size.in);
-                         });
+    multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr, dx.add,
+                         dx.data + row * size.in);
   }
 
   void pack_tile(int64_t row, int64_t rows, bf16* panels) const {
@@ -173,11 +170,12 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
   parallel_for(rows, tile, [=, &kernels, &panels, in = in, out = out](int64_t begin, int64_t end) {
     const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
-    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start,
+    bf16 *ys = y + begin * out, *slopes = slope ? slope + begin * out : nullptr;
+    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
                          [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
-                           const int64_t at = (begin + i) * out + j;
-                           activate_block(kernels, f, some, columns, z, y + at, slope ? slope + at : nullptr,
-                                          out);
+                           const int64_t at = i * out + j;
+                           activate_block(kernels, f, some, columns, z, ys + at,
+                                          slopes ? slopes + at : nullptr, out);
                          });
   });
 }

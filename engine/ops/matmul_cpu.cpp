@@ -53,9 +53,7 @@ void multiply_pairs(const Bf16Kernels& kernels, const Products& p, const bf16* a
   bf16* const panels = thread_scratch<bf16, of_panels>(bf16_packed_elements(p.k, p.n));
   pack_bf16_panels(kernels, p.k, p.n, right, panels);
   multiply_bf16_panels(kernels, p.m, p.n, p.k, left_factor<of_a>(kernels, p.m, p.k, left), panels, nullptr,
-                       [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const float* block) {
-                         store_block(kernels, rows, columns, block, add, c + i * p.n + j, p.n);
-                       });
+                       add, c);
 }
 
 template <class T> void multiply_one(const Products& p, const T* a, const T* b, bool add, T* c) {

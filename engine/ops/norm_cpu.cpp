@@ -1,8 +1,8 @@
 #include <cmath>
-#include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/norm_kernels.h"
 
@@ -28,6 +28,27 @@ template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double ep
     squares += centred * centred;
   }
   return {mean, 1 / std::sqrt(squares / Wide<T>(width) + Wide<T>(eps))};
+}
+
+// Sums over the columns of a row: of g = dy * weight, and of g h.
+template <class W> struct RowSums { W g = 0, gh = 0; };
+
+// Adds a row's share to dweight and dbias, and returns what dx takes of the row. Apart from dx's loop,
+// because the compiler vectorises it so for bf16 too.
+template <class T>
+RowSums<Wide<T>> add_row(int64_t width, const T* dy, const T* x, const T* weight, Wide<T> mean, Wide<T> rstd,
+                         Wide<T>* dweight, Wide<T>* dbias) {
+  using W = Wide<T>;
+  W g_sum = 0, gh_sum = 0;
+#pragma omp simd reduction(+ : g_sum, gh_sum)
+  for (int64_t j = 0; j < width; ++j) {
+    const W h = (W(x[j]) - mean) * rstd, d = W(dy[j]), g = d * W(weight[j]);
+    g_sum += g;
+    gh_sum += g * h;
+    dweight[j] += d * h;
+    dbias[j] += d;
+  }
+  return {g_sum, gh_sum};
 }
 
 }  // namespace
@@ -56,47 +77,27 @@ void LayerNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, con
                                      const Wide<T>* mean, const Wide<T>* rstd,
                                      const LayerGradients<T>& gradients) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
+  const int64_t width = size.width;
   const Target<T> dx = gradients.dx;
-  const int64_t grain = chunk_length(most_rows, width), chunks = (rows + grain - 1) / grain;
-  std::vector<W> sums(static_cast<size_t>(chunks * 2 * width), W(0));  // dweight, dbias of each chunk
-  parallel_for(rows, grain, [=, &sums](int64_t begin, int64_t end) {
-    W* weight_sum = sums.data() + begin / grain * 2 * width;
-    W* bias_sum = weight_sum + width;
+  const auto sums = column_sums<W>(size.rows, width, 2, [=](int64_t begin, int64_t end, W* dweight) {
+    W* dbias = dweight + width;
     for (int64_t i = begin; i < end; ++i) {
       const T *dy_row = dy + i * width, *x_row = x + i * width;
       const W m = mean[i], r = rstd[i];
-      W g_sum = 0, gh_sum = 0;  // of g = dy * weight, and of g h
-#pragma omp simd reduction(+ : g_sum, gh_sum)
-      for (int64_t j = 0; j < width; ++j) {
-        const W h = (W(x_row[j]) - m) * r, d = W(dy_row[j]), g = d * W(weight[j]);
-        g_sum += g;
-        gh_sum += g * h;
-        weight_sum[j] += d * h;
-        bias_sum[j] += d;
-      }
+      const auto [g_sum, gh_sum] = add_row(width, dy_row, x_row, weight, m, r, dweight, dbias);
       if (!dx) continue;
       const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
-      T* dx_row = dx.data + i * width;
-      const W keep = dx.add ? W(1) : W(0);
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j) {
+      write_each(0, width, dx.data + i * width, dx.add, [=](int64_t j) {
         const W h = (W(x_row[j]) - m) * r;
-        const W d = (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
-        store(dx_row[j], keep != 0 ? W(dx_row[j]) + d : d);
-      }
+        return (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
+      });
     }
   });
-  const auto total = [&](const Target<T>& out, int64_t offset) {
-    if (!out) return;
-    for (int64_t j = 0; j < width; ++j) {
-      W sum = out.add ? W(out.data[j]) : W(0);
-      for (int64_t c = 0; c < chunks; ++c) sum += sums[static_cast<size_t>((2 * c + offset) * width + j)];
-      out.data[j] = T(sum);
-    }
+  const auto write = [&](const Target<T>& out, const W* sum) {
+    if (out) write_each(0, width, out.data, out.add, [=](int64_t j) { return sum[j]; });
   };
-  total(gradients.dweight, 0);
-  total(gradients.dbias, 1);
+  write(gradients.dweight, sums.data());
+  write(gradients.dbias, sums.data() + width);
 }
 
 TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::forward)

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/parallel.h"
+
+namespace tessera {
+
+// `count` sums over the rows for each column: chunk(begin, end, sums) adds those rows to sums [count, width],
+// which start at zero. At most 64 chunks of at least 64 rows, added in order.
+template <class W, class Chunk>
+std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chunk) {
+  const int64_t grain = chunk_length(std::max<int64_t>(64, (rows + 63) / 64), width),
+                chunks = (rows + grain - 1) / grain;
+  const int64_t stride = count * width;
+  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
+  parallel_for(rows, grain,
+               [&](int64_t begin, int64_t end) { chunk(begin, end, parts.data() + begin / grain * stride); });
+  for (int64_t c = 1; c < chunks; ++c)
+    for (int64_t j = 0; j < stride; ++j)
+      parts[static_cast<size_t>(j)] += parts[static_cast<size_t>(c * stride + j)];
+  parts.resize(static_cast<size_t>(stride));
+  return parts;
+}
+
+}  // namespace tessera
