@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   if (launch->rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;
   const bool shared = command == "train" || command == "eval" ||
                       (command == "bench" && argc > 2 && argv[2] == std::string("scale"));
+  if (shared) tessera::take_own_gpu(*launch);
   if (shared) return tessera::run_watched(*launch, [&] { return run(argc, argv); });
   return tessera::leaves_to_first(*launch, command) ? 0 : run(argc, argv);
 }

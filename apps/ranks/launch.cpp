@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -13,6 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <vector>
 
 namespace tessera {
 
@@ -36,17 +41,39 @@ extern "C" void pass_on(int number) {
 
 std::optional<Launch> launch_of_environment() {
   struct Launcher {
-    const char *by, *size, *rank;
+    const char *by, *size, *rank, *local_rank;
   };
-  constexpr std::array<Launcher, 4> launchers{{{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                                               {"mpirun", "PMI_SIZE", "PMI_RANK"},
-                                               {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-                                               {"torchrun", "WORLD_SIZE", "RANK"}}};
-  for (const auto& [by, size_in, rank_in] : launchers) {
+  constexpr std::array<Launcher, 4> launchers{
+      {{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"},
+       {"mpirun", "PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID"},
+       {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"},
+       {"torchrun", "WORLD_SIZE", "RANK", "LOCAL_RANK"}}};
+  for (const auto& [by, size_in, rank_in, local_in] : launchers) {
     const auto size = number_in(size_in), rank = number_in(rank_in);
-    if (size && rank && *size > 1 && *rank >= 0 && *rank < *size) return Launch{by, *rank, *size};
+    if (size && rank && *size > 1 && *rank >= 0 && *rank < *size)
+      return Launch{by, *rank, *size, std::max(0, number_in(local_in).value_or(0))};
   }
   return std::nullopt;
+}
+
+std::string gpu_of(int local_rank, const std::string& visible, int gpus) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < visible.size();) {
+    const size_t end = std::min(visible.find(',', at), visible.size());
+    if (end > at) names.push_back(visible.substr(at, end - at));
+    at = end + 1;
+  }
+  for (int i = 0; i < gpus && visible.empty(); ++i) names.push_back(std::to_string(i));
+  return names.empty() ? "" : names[static_cast<size_t>(local_rank) % names.size()];
+}
+
+void take_own_gpu(const Launch& launch) {
+  std::error_code none;  // on a machine without NVIDIA's driver
+  const std::filesystem::directory_iterator gpus("/proc/driver/nvidia/gpus", none);
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string own = gpu_of(launch.local_rank, visible ? visible : "",
+                                 static_cast<int>(std::distance(begin(gpus), end(gpus))));
+  if (!own.empty()) setenv("CUDA_VISIBLE_DEVICES", own.c_str(), 1);
 }
 
 std::string name_of(const Launch& launch) {

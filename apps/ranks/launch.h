@@ -11,6 +11,7 @@ namespace tessera {
 struct Launch {
   std::string by;  ///< "mpirun", "srun", "torchrun"
   int rank = 0, size = 1;
+  int local_rank = 0;  ///< among those of this machine
 };
 
 /// Of mpirun (Open MPI, MPICH and their kin), srun and torchrun. Nothing where one process was started.
@@ -18,6 +19,14 @@ std::optional<Launch> launch_of_environment();
 
 /// "rank 2 of 4 on HOST"
 std::string name_of(const Launch& launch);
+
+/// The GPU of a rank: number `local_rank` of those that `visible` lists, as CUDA_VISIBLE_DEVICES does, or,
+/// where it lists none, of the machine's `gpus`; in turn where there are fewer GPUs than ranks. Empty for a
+/// machine without a GPU.
+std::string gpu_of(int local_rank, const std::string& visible, int gpus);
+
+/// Leaves this process the one GPU that is its own, by CUDA_VISIBLE_DEVICES. Call it before CUDA is used.
+void take_own_gpu(const Launch& launch);
 
 /// For a command that computes in one process: whether this one is to leave it to the first rank, which says
 /// so on stderr.

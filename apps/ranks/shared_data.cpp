@@ -2,13 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
 
 #include <cstring>
 #include <memory>
-#include <random>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,31 +32,39 @@ class SharedBytes {
   size_t count_;
 };
 
-std::unique_ptr<SharedBytes> map_file(int file, size_t count, int protection) {
+// A file without a name, which is gone with the last process that has it.
+class NamelessFile {
+ public:
+  explicit NamelessFile(size_t bytes) : file_(memfd_create("tessera-pictures", MFD_CLOEXEC)) {
+    if (file_ < 0 || posix_fallocate(file_, 0, static_cast<off_t>(bytes)) == 0) return;
+    close(file_);
+    file_ = -1;
+  }
+  ~NamelessFile() {
+    if (file_ >= 0) close(file_);
+  }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  bool is_there() const { return file_ >= 0; }
+  /// Where this user's other processes open it.
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+
+ private:
+  int file_;
+};
+
+std::unique_ptr<SharedBytes> map_file(const std::string& path, size_t count, bool writes) {
+  const int file = open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
   if (file < 0) return nullptr;
-  void* bytes = mmap(nullptr, count, protection, MAP_SHARED, file, 0);
+  struct stat found {};
+  if (fstat(file, &found) != 0 || found.st_size != static_cast<off_t>(count)) {
+    close(file);
+    return nullptr;
+  }
+  void* bytes = mmap(nullptr, count, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
   close(file);
   return bytes == MAP_FAILED ? nullptr : std::make_unique<SharedBytes>(bytes, count);
-}
-
-// A new one of a name that nothing had; its memory is there, or there is none.
-std::pair<std::string, std::unique_ptr<SharedBytes>> make_shared_bytes(size_t count) {
-  std::random_device random;
-  const std::string name = fmt::format("/tessera-{}-{:08x}{:08x}", getpid(), random(), random());
-  const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return {};
-  if (posix_fallocate(file, 0, static_cast<off_t>(count)) != 0) {
-    close(file);
-    shm_unlink(name.c_str());
-    return {};
-  }
-  auto bytes = map_file(file, count, PROT_READ | PROT_WRITE);
-  if (!bytes) shm_unlink(name.c_str());
-  return {bytes ? name : "", std::move(bytes)};
-}
-
-std::unique_ptr<SharedBytes> open_shared_bytes(const std::string& name, size_t count) {
-  return map_file(shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0), count, PROT_READ);
 }
 
 // Pictures of one size in shared memory. What else is known of them stays with each process.
@@ -103,8 +112,10 @@ size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shap
   const size_t each = 3 * static_cast<size_t>(height) * static_cast<size_t>(width),
                count = each * static_cast<size_t>(split->size());
   const bool makes = ranks.local_rank() == 0 && ranks.local_size() > 1;
-  auto [name, pixels] =
-      makes ? make_shared_bytes(count) : std::pair<std::string, std::unique_ptr<SharedBytes>>();
+  std::optional<NamelessFile> file;
+  if (makes) file.emplace(count);
+  std::unique_ptr<SharedBytes> pixels;
+  if (file && file->is_there()) pixels = map_file(file->path(), count, true);
   if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
         std::memcpy(pixels->data() + place, image.pixels.data(), each);
         return true;
@@ -114,17 +125,16 @@ size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shap
   gethostname(host, sizeof host - 1);
   // A machine's first rank names the memory; those of its host that find their own bytes there take it.
   const std::string machine = std::string(host) + " ";
-  const std::vector<std::string> names = gather(ranks, pixels ? machine + name : "");
+  const std::vector<std::string> names = gather(ranks, pixels ? machine + file->path() : "");
   for (size_t rank = 0; rank < names.size() && !pixels && ranks.local_size() > 1; ++rank) {
     if (!names[rank].starts_with(machine)) continue;
-    pixels = open_shared_bytes(names[rank].substr(machine.size()), count);
+    pixels = map_file(names[rank].substr(machine.size()), count, false);
     if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
           return std::memcmp(pixels->data() + place, image.pixels.data(), each) == 0;
         }))
       pixels.reset();
   }
   gather(ranks, int64_t{0});  // until all have it
-  if (!name.empty()) shm_unlink(name.c_str());
   if (!pixels) return 0;
   split = std::make_shared<SharedSplit>(*split, std::move(pixels), height, width);
   return count;

@@ -1,7 +1,6 @@
 // Commands that are started on several ranks.
 
-#include <unistd.h>
-
+#include "apps/ranks/launch.h"
 #include "apps/ranks/scale_model.h"
 #include "apps/ranks/shared_data.h"
 #include "data/registry.h"
@@ -84,6 +83,15 @@ TEST_CASE("the model of scaling has the limits of its formula") {
   CHECK(reduction_seconds(work, slow, 64) > reduction_seconds(work, slow, 8));
   CHECK(branches_a_rank(4, 8) == 1);
   CHECK(branches_a_rank(3, 2) == 2);  // [0, 2) [2, 3), and [3, 4) [4, 6)
+}
+
+TEST_CASE("a rank takes the GPU of its number on its machine") {
+  CHECK(gpu_of(0, "", 4) == "0");
+  CHECK(gpu_of(3, "", 4) == "3");
+  CHECK(gpu_of(5, "", 4) == "1");
+  CHECK(gpu_of(1, "2,GPU-7f", 4) == "GPU-7f");
+  CHECK(gpu_of(2, "2,GPU-7f", 4) == "2");
+  CHECK(gpu_of(1, "", 0) == "");
 }
 
 TEST_CASE("ranks of a machine keep one copy of the pictures in memory") {

@@ -16,12 +16,13 @@ inline bool with_mpi() {
   return can;
 }
 
-// Runs the program on so many ranks.
+// Runs the program on so many ranks, without an input, which mpirun would pass on.
 inline Said on_ranks(int ranks, const std::string& arguments, const std::string& before = "") {
-  return tessera_program(arguments, before +
-                                        " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                        "timeout 120 mpirun --oversubscribe -n " +
-                                        std::to_string(ranks));
+  return tessera_program(arguments + " </dev/null",
+                         before +
+                             " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                             "timeout 120 mpirun --oversubscribe -n " +
+                             std::to_string(ranks));
 }
 
 // Weights, moments, average and metrics have the same bytes.
