@@ -88,7 +88,8 @@ RankWork work_alone(const Options& options, const Json& config) {
   return work;
 }
 
-// Half of the median time of a message of so many bytes to rank 1 and back; ranks from 2 on do nothing.
+// Half of the time of a message of so many bytes to rank 1 and back, the best of some rounds, as other work on
+// the machine only adds to it; ranks from 2 on do nothing.
 double time_to_other(Ranks& ranks, size_t bytes, int rounds) {
   std::vector<char> there(bytes), back(bytes);
   std::vector<double> seconds;
@@ -101,7 +102,7 @@ double time_to_other(Ranks& ranks, size_t bytes, int rounds) {
     ranks.wait();
     seconds.push_back(watch.seconds() / 2);
   }
-  return seconds.empty() ? 0 : median(seconds);
+  return seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end());
 }
 
 // Between rank 0 and rank 1.
