@@ -67,33 +67,45 @@ struct Signalled {
   bool sent;
 };
 
-// Trains on some ranks and does this to one of them, so long after it has begun to save, until it is done.
-Signalled with_action(const std::function<bool(pid_t)>& action, int rank, std::chrono::milliseconds after,
-                      const std::filesystem::path& run, const std::string& environment = "", int ranks = 3) {
+// When the run in a folder was saved last; nothing before it was.
+std::optional<std::filesystem::file_time_type> saved_at(const std::filesystem::path& run) {
+  std::error_code none;
+  const auto time = std::filesystem::last_write_time(run / "state.safetensors", none);
+  return none ? std::nullopt : std::optional(time);
+}
+
+// What is done to a rank, and when: so long after the session has saved for the first time, or has begun.
+struct Strike {
+  std::function<bool(pid_t)> action;  // until it is true
+  int ranks = 3, rank = 0;
+  std::chrono::milliseconds after{0};
+  bool awaits_save = true;
+};
+
+Signalled with_strike(const Strike& strike, const std::filesystem::path& run,
+                      const std::string& environment = "") {
   bool sent = false;
   std::atomic<bool> ended = false;
-  const bool goes_on = std::filesystem::exists(run / "config.json");
-  std::thread sender([&] {
-    while (!ended && !goes_on && !std::filesystem::exists(run / "state.safetensors"))
+  std::thread sender([&, before = saved_at(run)] {
+    while (!ended && strike.awaits_save && saved_at(run) == before)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    std::this_thread::sleep_for(after);
+    std::this_thread::sleep_for(strike.after);
     while (!ended && !sent) {
-      const auto pid = worker(rank, run.string());
-      sent = pid && action(*pid);
+      const auto pid = worker(strike.rank, run.string());
+      sent = pid && strike.action(*pid);
     }
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it holds what it traces
   });
   const auto began = std::chrono::steady_clock::now();
-  const Said said = on_ranks(ranks, train_into(run), environment);
+  const Said said = on_ranks(strike.ranks, train_into(run), environment);
   ended = true;
   sender.join();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
   return {said, sent};
 }
 
-Signalled with_signal(int signal, int rank, std::chrono::milliseconds after, const std::filesystem::path& run,
-                      int ranks = 3) {
-  return with_action([signal](pid_t pid) { return kill(pid, signal) == 0; }, rank, after, run, "", ranks);
+std::function<bool(pid_t)> signal_of(int number) {
+  return [number](pid_t pid) { return kill(pid, number) == 0; };
 }
 
 // Stops the thread that computes, and no other one. False where the system does not let this process.
@@ -175,14 +187,15 @@ TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has
   std::mt19937 random(1);
   int killed = 0;
   for (int k = 0; k < kills_wanted(); ++k) {
-    const int ranks = 2 + static_cast<int>(random() % 3),
-              victim = static_cast<int>(random() % static_cast<unsigned>(ranks));
-    const std::chrono::milliseconds after(50 + random() % 1000);
-    const auto [said, sent] = with_signal(SIGKILL, victim, after, run, ranks);
+    Strike strike{.action = signal_of(SIGKILL), .ranks = 2 + static_cast<int>(random() % 3)};
+    strike.rank = static_cast<int>(random() % static_cast<unsigned>(strike.ranks));
+    strike.after = std::chrono::milliseconds(random() % 500);
+    strike.awaits_save = random() % 4 != 0;
+    const auto [said, sent] = with_strike(strike, run);
     CAPTURE(said.err);
     if (said.code != 0) {
       ++killed;
-      check_ended_by(said, fmt::format("error: rank {} of {} on ", victim, ranks));
+      check_ended_by(said, fmt::format("error: rank {} of {} on ", strike.rank, strike.ranks));
       continue;
     }
     check_same_bytes(whole, run);
@@ -197,7 +210,7 @@ TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has
 TEST_CASE("a rank that stops answering ends all within 30 seconds") {
   if (!with_mpi()) return;
   const TemporaryFolder folder;
-  const auto [said, sent] = with_signal(SIGSTOP, 1, std::chrono::milliseconds(0), folder / "run");
+  const auto [said, sent] = with_strike({.action = signal_of(SIGSTOP), .rank = 1}, folder / "run");
   CAPTURE(said.err);
   REQUIRE(sent);
   check_ended_by(said, "error: rank 1 of 3 on ");
@@ -209,9 +222,8 @@ TEST_CASE("a rank that is alive but computes no more ends all") {
   const TemporaryFolder folder;
   bool may = true;
   const auto stop = [&](pid_t pid) { return may = stop_main_thread(pid); };
-  const auto [said, sent] =
-      with_action([&](pid_t pid) { return stop(pid) || !may; }, 1, std::chrono::milliseconds(0),
-                  folder / "run", "TESSERA_RANK_PATIENCE=15");
+  const auto [said, sent] = with_strike({.action = [&](pid_t pid) { return stop(pid) || !may; }, .rank = 1},
+                                        folder / "run", "TESSERA_RANK_PATIENCE=15");
   if (!may) {
     MESSAGE("skipped: this process may not trace another one");
     return;
@@ -259,7 +271,7 @@ TEST_CASE("a signal to any rank saves the run of all") {
   if (!with_mpi()) return;
   const TemporaryFolder folder;
   const std::filesystem::path whole = folder / "whole", run = folder / "run";
-  const auto [said, sent] = with_signal(SIGTERM, 2, std::chrono::milliseconds(0), run);
+  const auto [said, sent] = with_strike({.action = signal_of(SIGTERM), .rank = 2}, run);
   CAPTURE(said.err);
   REQUIRE(sent);
   CHECK(said.code == 143);
