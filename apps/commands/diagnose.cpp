@@ -114,7 +114,7 @@ Measured measure(const std::string& path, const Options& options, std::vector<Co
     const auto at = static_cast<size_t>(i);
     if (compared.size() == at) compared.push_back({pictures.name(i), pictures.image(i), {}});
     const AttentionRecord record = record_attention(model, pictures.batch(i, 1, options.dtype));
-    compared[at].maps.push_back(record.layers.back().mean_heat());
+    compared[at].maps.push_back({name_of(path), record.layers.back().mean_heat()});
   }
   Json json = to_json(diagnosis);
   json["run"] = name_of(path);

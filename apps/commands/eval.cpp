@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
@@ -52,6 +53,16 @@ void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
           dataset.class_names.front(), " ...); they must be the same");
 }
 
+// The folder of the data that the run beside the checkpoint was trained on; empty where there is no such run.
+std::string folder_of(const Checkpoint& checkpoint) {
+  const std::filesystem::path config = checkpoint.path.parent_path() / "config.json";
+  if (!std::filesystem::is_regular_file(config)) return "";
+  const Json document = read_json(config);
+  const Json data = document.is_object() ? document.value("data", Json()) : Json();
+  const Json dir = data.is_object() ? data.value("dir", Json()) : Json();
+  return dir.is_string() ? dir.get<std::string>() : "";
+}
+
 Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   DataConfig source = checkpoint.data.source;
   if (!options.dataset.empty() && options.dataset != source.name) {
@@ -60,7 +71,8 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   }
   check(!source.name.empty(), "eval: ", checkpoint.path.string(),
         " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
-  source.dir = options.data;
+  source.dir = options.data.empty() && source.name == checkpoint.data.source.name ? folder_of(checkpoint)
+                                                                                  : options.data;
   source.image_size = checkpoint.data.image_size;
   Dataset dataset = open_data(source, task_of(checkpoint.model.config));
   check_classes(checkpoint, dataset);
@@ -209,7 +221,8 @@ void add_eval(Command& app) {
   command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
   command.add_option("--dataset", options->dataset, "Data set, if not the one it was trained on")
       ->type_name("NAME");
-  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--data", options->data, "The data set's folder, if it is not that of the run")
+      ->type_name("DIR");
   command.add_option("--split", options->split, "validation or train")
       ->check(one_of({"validation", "train"}))
       ->capture_default_str()

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
@@ -61,14 +61,19 @@ Json best_classes(const std::vector<double>& logits, const std::vector<std::stri
   return rows;
 }
 
-// The file of each picture's overlay: DIR/cat.jpg.png; further pictures of the same name get a number.
+// The file of each picture's overlay: DIR/cat.jpg.png. Of pictures with the same name, those after the first
+// have the folder they come from before it, and a number where that is not enough: DIR/b-cat.jpg.png.
 std::vector<fs::path> overlay_paths(const std::vector<std::string>& images, const std::string& folder) {
   std::vector<fs::path> paths;
-  std::map<std::string, int64_t> seen;
+  std::set<std::string> taken;
   for (const std::string& image : images) {
-    const std::string name = fs::path(image).filename().string();
-    const int64_t count = ++seen[name];
-    paths.push_back(fs::path(folder) / (name + (count > 1 ? "-" + std::to_string(count) : "") + ".png"));
+    const fs::path path = fs::absolute(image).lexically_normal();
+    std::string name = path.filename().string();
+    if (taken.contains(name)) name = path.parent_path().filename().string() + "-" + name;
+    std::string free = name;
+    for (int64_t number = 2; taken.contains(free); ++number) free = name + "-" + std::to_string(number);
+    taken.insert(free);
+    paths.push_back(fs::path(folder) / (free + ".png"));
   }
   return paths;
 }
@@ -83,19 +88,23 @@ const AttentionLayer& chosen_layer(const AttentionRecord& record, int64_t layer)
 
 // Draws the overlay, and returns its file, layer and the names of its maps in their order.
 Json draw_overlay(const AttentionRecord& record, const Image& image, const Options& options,
-                  const fs::path& to) {
+                  const fs::path& to, const std::string& title, const Json& top) {
   const AttentionLayer& layer = chosen_layer(record, options.layer);
   Json maps{"mean of the heads"};
-  std::vector<HeatMap> first_row{layer.mean_heat()}, heads;
+  std::vector<NamedMap> first_row{{"mean of heads", layer.mean_heat()}}, heads;
   if (options.rolled) {
-    first_row.push_back(attention_rollout(record.layers));
+    first_row.push_back({"rollout", attention_rollout(record.layers)});
     maps.push_back("rollout");
   }
   for (int64_t h = 0; options.heads && h < layer.heads(); ++h) {
-    heads.push_back(layer.head_heat(h));
-    maps.push_back(fmt::format("head {}", h + 1));
+    heads.push_back({fmt::format("head {}", h + 1), layer.head_heat(h)});
+    maps.push_back(heads.back().name);
   }
-  write_png(to, overlay(image, first_row, heads));
+  std::string note;
+  for (const Json& each : top)
+    note += fmt::format("{}{} {:.1f} %", note.empty() ? "" : ", ", each["name"].get<std::string>(),
+                        100 * each["probability"].get<double>());
+  write_png(to, overlay(image, first_row, heads, title + ", " + layer.path(), note));
   return {{"file", to.string()},
           {"layer", layer.path()},
           {"grid", {layer.grid().height, layer.grid().width}},
@@ -105,7 +114,8 @@ Json draw_overlay(const AttentionRecord& record, const Image& image, const Optio
 Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Options& options,
              const std::string& path, const fs::path* overlay_to) {
   const int64_t size = checkpoint.data.image_size;
-  const Image image = fit_square(load_image(path), static_cast<int>(size), path);
+  const Image stored = load_image(path);
+  const Image image = fit_square(stored, static_cast<int>(size), path);
   const Tensor input = Tensor::empty({1, 3, size, size});
   Image used = image;
   pipeline(used, Random(0), input.data<float>());
@@ -119,9 +129,13 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
     return {{"image", path}, {"top", top(checkpoint.model.logits(input.to(options.device), pass))}};
   }
   const AttentionRecord record = record_attention(checkpoint.model, input.to(options.device));
+  const Json classes = top(record.logits);
+  std::string title =
+      fmt::format("{}, {} x {}", fs::path(path).filename().string(), stored.width, stored.height);
+  if (stored.width != stored.height) title += ", the square in its middle";
   return {{"image", path},
-          {"top", top(record.logits)},
-          {"overlay", draw_overlay(record, image, options, *overlay_to)}};
+          {"top", classes},
+          {"overlay", draw_overlay(record, image, options, *overlay_to, title, classes)}};
 }
 
 // One CSV line for each picture: the image, then class, name and probability of each of its top classes.
@@ -183,14 +197,24 @@ ExitCode run(Options options) {
     check(!error, options.overlay, ": the folder cannot be made: ", error.message());
   }
   Json rows = Json::array();
+  int64_t refused = 0;
   for (size_t i = 0; i < images.size(); ++i) {
-    rows.push_back(
-        predict(checkpoint, pipeline, options, images[i], options.overlay.empty() ? nullptr : &overlays[i]));
-    if (!options.json) print_prediction(rows.back());
+    try {
+      rows.push_back(predict(checkpoint, pipeline, options, images[i],
+                             options.overlay.empty() ? nullptr : &overlays[i]));
+      if (!options.json) print_prediction(rows.back());
+    } catch (const Error& error) {
+      if (images.size() == 1) throw;
+      ++refused;
+      fmt::print(stderr, "tessera: {}\n", printable(error.what()));
+    }
   }
+  if (refused > 0)
+    fmt::print(stderr, "tessera: predict: {} of {} pictures could not be judged\n", refused, images.size());
+  check(!rows.empty(), "predict: none of the pictures could be judged");
   if (!options.csv.empty()) write_file_atomically(options.csv, prediction_csv(rows));
   if (options.json) print_json(rows);
-  return ExitCode::done;
+  return refused > 0 ? ExitCode::bad_usage : ExitCode::done;
 }
 
 }  // namespace
@@ -202,9 +226,11 @@ void add_predict(Command& app) {
                    "tessera predict runs/cifar cat.jpg --overlay overlays --heads --rollout",
                    "tessera predict runs/cifar photos --csv photos.csv",
                    "tessera predict --weights vit.safetensors --model vit.json --names names.txt cat.jpg"},
+                  "A picture that cannot be read is named, the others are judged, and the exit code is 2.\n\n"
                   "An overlay is a PNG: the picture, the attention of one layer, mean over the heads, with "
                   "--rollout what all layers together let through, with --heads each head below. It shows "
-                  "where the class token looks; in a model without one, where all tokens look on average.");
+                  "where the class token looks; in a model without one, where all tokens look on average. "
+                  "3.0x means three times an even share; heads have one scale of colours.");
   auto options = std::make_shared<Options>();
   command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
   command

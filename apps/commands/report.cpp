@@ -58,8 +58,8 @@ void print_summaries(const std::vector<RunRecord>& runs, bool json, const std::s
                             {"epochs", "epochs", as_integer},
                             {"best", "best", as_score},
                             {"best_epoch", "epoch", as_integer},
-                            {"final", "last", as_score},
-                            {"final_loss", "loss", as_loss},
+                            {"last", "last", as_score},
+                            {"last_loss", "loss", as_loss},
                             {"images_per_second", "images/s", as_rate},
                             {"seconds", "time", as_seconds}};
   print_table(columns, rows);

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "apps/options/command_tree.h"
@@ -63,11 +64,20 @@ std::string unknown_argument(const CLI::App& command, const std::string& argumen
   return "unknown subcommand '" + argument + "'" + did_you_mean(argument, inner);
 }
 
+// CLI11 says "Could not convert: --epochs = three".
+std::string conversion(const std::string& message) {
+  const std::string begin = "Could not convert: ";
+  if (!message.starts_with(begin)) return message;
+  std::string given = message.substr(begin.size());
+  if (const size_t at = given.find(" = "); at != given.npos) given.replace(at, 3, " ");
+  return given + ": is not a number of the kind that is wanted";
+}
+
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen(app);
   const std::vector<std::string> unknown = command.remaining();
   const std::string what =
-      unknown.empty() ? std::string(error.what()) : unknown_argument(command, unknown.front());
+      unknown.empty() ? conversion(error.what()) : unknown_argument(command, unknown.front());
   const std::string path = command_path(command);
   return (path.empty() ? what : path + ": " + what) + "; see tessera " + (path.empty() ? path : path + " ") +
          "--help";
@@ -137,7 +147,7 @@ void print_completion(const CLI::App& app, const std::string& shell) {
 
 void describe(CLI::App& app) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", version_text);
+  app.set_version_flag("-V,--version", version_text);
   app.add_option_function<std::string>(
          "--completion", [&app](const std::string& shell) { print_completion(app, shell); },
          "Print the script by which a shell completes commands: bash, zsh or fish")
@@ -322,6 +332,13 @@ int run_program(Command& program, int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches the allowed size is an error like a full disk
   CLI::App& app = *program.app_;
   describe(app);
+  std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {  // tessera help train
+    words.erase(words.begin() + 1);
+    words.push_back(help.data());
+    argv = words.data();
+  }
   const int code = run_chosen(app, argc, argv);
   // A full disk shows here at the latest; what was printed must not be lost without a word.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

@@ -1,5 +1,6 @@
 #include "apps/options/train_options.h"
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +12,8 @@ namespace tessera {
 
 namespace {
 
-// "500" steps; "90s", "10m", "2h" of time.
-StopAfter parse_stop(const std::string& text) {
+// "500" steps; "90s", "10m", "2h" of time. `option` names the option that wants it.
+StopAfter parse_stop(const std::string& text, const std::string& option) {
   size_t used = 0;
   double number = 0;
   try {
@@ -24,11 +25,30 @@ StopAfter parse_stop(const std::string& text) {
   if (std::isfinite(number) && number > 0 && seconds > 0) return {.seconds = number * seconds};
   if (unit.empty() && number >= 1 && number < 1e15 && number == std::floor(number))
     return {.steps = static_cast<int64_t>(number)};
-  fail("train: --stop-after '", text, "' is neither a number of steps nor a time like 90s, 10m or 2h");
+  fail("train: ", option, " '", text, "' is neither a number of steps nor a time like 90s, 10m or 2h");
+}
+
+double parse_time(const std::string& text) {
+  const StopAfter time = parse_stop(text, "--time");
+  check(time.steps == 0, "train: --time ", text, ": of what? Give 90s, 10m or 2h; --stop-after and --set ",
+        "steps=N take steps");
+  return time.seconds;
+}
+
+int64_t whole_number(const std::string& text, const std::string& option) {
+  int64_t number = 0;
+  if (text.empty()) return number;  // it was not given
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  check(read.ec == std::errc() && read.ptr == end, "train: ", option, " ", text,
+        ": wanted a whole number, or auto");
+  return number;
 }
 
 // A preset's name takes the place of the recipe's, whose own changes stay; a file's config takes all.
 void set_model(Json& document, const std::string& model) {
+  document.erase("preset");
+  document.erase("about");  // it is of the model that was there before
   const bool changes_preset =
       document.contains("model") && document["model"].is_object() && !document["model"].contains("arch");
   if (model.ends_with(".json"))
@@ -55,7 +75,8 @@ TrainConfig train_config_of(const TrainOptions& options) {
   set("--data", "data.dir", options.data);
   set("--image-size", "data.image_size", options.image_size);
   set("--epochs", "epochs", options.epochs);
-  set("--batch", "batch", options.batch);
+  if (!options.automatic_batch()) set("--batch", "batch", whole_number(options.batch, "--batch"));
+  set("--patience", "patience", options.patience);
   set("--lr", "optimizer.lr", options.lr);
   set("--seed", "seed", options.seed);
   set("--init", "init.weights", options.init);
@@ -89,7 +110,10 @@ void add_config_options(Command& command, TrainOptions& o) {
   command.add_option("--data", o.data, "The data set's folder")->type_name("DIR");
   command.add_option("--model", o.model, "A preset (see tessera models) or a model's config (.json)")
       ->type_name("NAME");
-  command.add_option("--batch", o.batch, "Images a step")->type_name("N");
+  command
+      .add_option("--batch", o.batch,
+                  "Images a step; auto (of train): the largest power of two that the free memory takes")
+      ->type_name("N|auto");
   command.add_option("--image-size", o.image_size, "Pixels a side; 0: the data set's own")->type_name("N");
   command
       .add_option("--seed", o.seed, "Of weights, order and augmentation; the same seed gives the same bits")
@@ -122,9 +146,32 @@ void add_train_options(Command& command, TrainOptions& o) {
       ->type_name("[RUN]");
   command
       .add_option(
-          "--stop-after", [&o](const std::string& text) { o.stop = parse_stop(text); },
+          "--stop-after", [&o](const std::string& text) { o.stop = parse_stop(text, "--stop-after"); },
           "Stop as Ctrl-C does after so many steps or so long: 500, 90s, 10m, 2h")
       ->type_name("N");
+  command
+      .add_option(
+          "--time", [&o](const std::string& text) { o.budget = parse_time(text); },
+          "Be done in 90s, 10m or 2h, with a decayed learning rate: as many steps as fit, from the measured "
+          "speed; with --resume, from now on. The clock decides, so a second run may differ in its bits")
+      ->type_name("T");
+  command
+      .add_option("--patience", o.patience,
+                  "End after N evaluations in a row without a better score; 0: never")
+      ->check(non_negative())
+      ->type_name("N");
+  command.add_option("--note", o.note, "Write a line about the run into its notes.txt; see tessera runs")
+      ->type_name("TEXT");
+  command.add_flag(
+      "--dry-run", o.dry_run,
+      "Do every phase once (data, step, evaluation, checkpoint, report, resume), say how long the "
+      "run would take, and leave nothing behind");
+  command.add_flag("--overfit-batch", o.overfit,
+                   "Train on one batch alone, without augmentation, until the model knows it by heart; exit "
+                   "code 1 if it cannot. Leaves nothing behind");
+  Option* quiet = command.add_flag("--quiet", o.quiet, "Print warnings and the end alone");
+  command.add_flag("--verbose", o.verbose, "Print a line for every step, and more about every epoch")
+      ->excludes(quiet);
   command.add_flag("--find-lr", o.find_lr,
                    "Train nothing, but try 100 steps of growing learning rates: a table, a suggestion, and "
                    "the curve in find-lr.html of --out");

@@ -11,17 +11,18 @@ namespace tessera {
 // The options of `tessera train` and `tessera bench run`.
 struct TrainOptions {
   Command* command = nullptr;
-  std::string recipe, dataset, data, model, init, out, resume;
+  std::string recipe, dataset, data, model, init, out, resume, note, batch;
   bool resize_positions = false, fresh_head = false;
   std::vector<std::string> assignments;
-  int64_t epochs = 0, batch = 0, image_size = 0, seed = 0;
-  double lr = 0;
+  int64_t epochs = 0, patience = 0, image_size = 0, seed = 0;
+  double lr = 0, budget = 0;  // the latter in seconds; 0: none
   bool tensorboard = false;
   bool list_recipes = false, print_config = false;
   StopAfter stop;
-  bool find_lr = false, json = false;
+  bool find_lr = false, json = false, dry_run = false, overfit = false, quiet = false, verbose = false;
   Computing computing;
 
+  bool automatic_batch() const { return batch == "auto"; }
   bool given(const std::string& option) const { return command->given(option); }
 };
 

@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 constexpr double width = 560, height = 268;  // of the drawing, SVG units
-constexpr double left = 52, right = 8, top = 10, bottom = 40;
+constexpr double left = 52, right = 8, top = 26, bottom = 40;
 constexpr size_t most_dots = 60;    // a series of at most so many points has a dot for each
 constexpr size_t named_colors = 8;  // of the page's style
 
@@ -89,10 +89,12 @@ std::string axes(const Chart& chart, const Span& x, const Span& y) {
         "<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
         "<text x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
         x.at(t), y.from, y.from + 4, y.from + 17, tick_text(t, x, chart.x.style));
-  return out + fmt::format(
-                   "<line class=\"axis\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-                   "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                   x.from, x.to, y.from, y.from, (x.from + x.to) / 2, height - 6, escaped(chart.x.label));
+  return out +
+         fmt::format(
+             "<line class=\"axis\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+             "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+             x.from, x.to, y.from, y.from, (x.from + x.to) / 2, height - 6, escaped(chart.x.label)) +
+         fmt::format("<text x=\"4\" y=\"12\">{}</text>\n", escaped(chart.y.label));
 }
 
 std::string mark_line(const Mark& mark, const Span& x, const Span& y) {
@@ -100,8 +102,8 @@ std::string mark_line(const Mark& mark, const Span& x, const Span& y) {
   const bool before = x.at(mark.x) > x.to - 90;
   return fmt::format(
       "<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
-      "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"{5}\">{6}</text>\n",
-      x.at(mark.x), y.from, y.to, x.at(mark.x) + (before ? -5 : 5), y.from - 6, before ? "end" : "start",
+      "<text class=\"over\" x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"{5}\">{6}</text>\n",
+      x.at(mark.x), y.from, y.to, x.at(mark.x) + (before ? -5 : 5), y.to + 2, before ? "end" : "start",
       escaped(mark.text));
 }
 
@@ -177,6 +179,19 @@ std::string grouped(int64_t n) {
   return text;
 }
 
+// What the chart shows, for readers who cannot see it: "training loss by epoch: training 0.4, validation
+// 0.6".
+std::string spoken(const Chart& chart) {
+  std::string text = chart.y.label + " by " + chart.x.label + ":";
+  for (const Series& s : chart.series) {
+    size_t last = s.x.size();
+    while (last > 0 && !is_point(s, last - 1)) --last;
+    if (last > 0) text += " " + s.name + " " + number_text(s.y[last - 1], chart.y.style) + ",";
+  }
+  text.pop_back();
+  return escaped(text);
+}
+
 }  // namespace
 
 std::string number_text(double value, NumberStyle style) {
@@ -219,12 +234,13 @@ std::string chart_html(const Chart& chart) {
              y = span_of(chart.y, of_y, height - bottom, top, true);
   std::string lines;
   for (size_t k = 0; k < chart.series.size(); ++k) lines += line_of(chart.series[k], colors[k], x, y);
-  return legend(chart, colors) +
-         fmt::format(
-             "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" data-points=\"{}\">\n{}"
-             "<line class=\"cursor\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>{}{}</svg>\n",
-             width, height, points_of(chart, colors, x, y), axes(chart, x, y), y.from, y.to,
-             chart.mark ? mark_line(*chart.mark, x, y) : "", lines);
+  return legend(chart, colors) + fmt::format(
+                                     "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" "
+                                     "aria-label=\"{}\" data-points=\"{}\">\n{}"
+                                     "<line class=\"cursor\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>{}{}</svg>\n",
+                                     width, height, spoken(chart), points_of(chart, colors, x, y),
+                                     axes(chart, x, y), y.from, y.to,
+                                     chart.mark ? mark_line(*chart.mark, x, y) : "", lines);
 }
 
 }  // namespace tessera

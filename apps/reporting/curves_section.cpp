@@ -52,6 +52,14 @@ Chart chart_of(std::span<const RunRecord> runs, const std::vector<Curve>& list, 
   return chart;
 }
 
+// Whether an epoch spent more than a hundredth of its time waiting for pictures.
+bool waits_for_data(const RunRecord& run) {
+  const std::vector<double> waited = run.epoch_events("wait_seconds"), all = run.epoch_events("seconds");
+  for (size_t i = 0; i < waited.size(); ++i)
+    if (waited[i] > 0.01 * all[i]) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string curves_section(std::span<const RunRecord> runs) {
@@ -64,9 +72,12 @@ std::string curves_section(std::span<const RunRecord> runs) {
   };
   add("Loss", several ? "training dashed, validation solid" : "",
       {{"training", "train_loss", true}, {"validation", "validation_loss"}}, {"loss"});
-  const Axis share{"", NumberStyle::percent};
+  const Axis share{runs.front().task == Task::segment ? "mean IoU" : "accuracy", NumberStyle::percent};
   std::vector<Curve> accuracy{{"training", "train_accuracy", true}, {"validation", "validation_top1"}};
-  if (!several) accuracy.push_back({"validation, top-5", "validation_top5"});
+  constexpr int64_t many_classes = 10;  // the top five of fewer are nearly all of them
+  const Json classes = runs.front().config.at("model").value("num_classes", Json());
+  if (!several && classes.is_number() && classes.get<double>() > many_classes)
+    accuracy.push_back({"validation, top-5", "validation_top5"});
   switch (runs.front().task) {
     case Task::classify:
       add("Accuracy", several ? "training dashed, validation solid" : "", accuracy, share);
@@ -74,7 +85,7 @@ std::string curves_section(std::span<const RunRecord> runs) {
     case Task::segment:
       add("Mean IoU", "", {{"mean IoU", "validation_mean_iou"}}, share);
       add("Pixels", "the share of pixels with the right class",
-          {{"right pixels", "validation_pixel_accuracy"}}, share);
+          {{"right pixels", "validation_pixel_accuracy"}}, {"pixels", NumberStyle::percent});
       break;
     case Task::diffuse:
       break;
@@ -84,8 +95,9 @@ std::string curves_section(std::span<const RunRecord> runs) {
       {"images/s"});
   add("Gradient norm", "of all parameters together, before clipping, mean over the epoch",
       {{"gradient norm", "gradient_norm"}}, {"norm"});
-  add("Waiting for data", "seconds of an epoch in which training waited for pictures",
-      {{"seconds", "wait_seconds", false, true}}, {"seconds"});
+  if (std::ranges::any_of(runs, waits_for_data))
+    add("Waiting for data", "seconds of an epoch in which training waited for pictures",
+        {{"seconds", "wait_seconds", false, true}}, {"seconds"});
   return heading("Curves") + cards(all);
 }
 

@@ -157,9 +157,8 @@ std::string pictures_section(const std::vector<DiagnosedRun>& runs,
   for (const DiagnosedRun& run : runs) names += (names.empty() ? "" : ", ") + escaped(run.name);
   std::string sheets;
   for (const ComparedPicture& p : pictures) {
-    const Image sheet = overlay(p.image, p.maps, {});
-    sheets += "<p class=\"note\">" + escaped(p.name) + "</p>" +
-              picture(sheet, 150, p.name + ": attention of " + names);
+    const Image sheet = overlay(p.image, p.maps, {}, p.name, "");
+    sheets += picture(sheet, sheet.height * 2 / 3, p.name + ": attention of " + names);
   }
   return heading("Where each run looks") + cards({card("Attention of the last layer, mean over the heads",
                                                        "From left to right: the picture, " + names +

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/reporting/attention_maps.h"
 #include "apps/reporting/diagnosis.h"
+#include "apps/reporting/overlay.h"
 #include "data/formats/image.h"
 
 namespace tessera {
@@ -21,8 +21,7 @@ struct DiagnosedRun {
 struct ComparedPicture {
   std::string name;
   Image image;
-  std::vector<HeatMap>
-      maps;  // of each run: attention of its last layer from the class token, mean over heads
+  std::vector<NamedMap> maps;  // each run's name and its attention: last layer, class token, mean over heads
 };
 
 // One page of figures: temperature and divergence by depth with all runs in each picture, the attention of

@@ -98,6 +98,22 @@ pre { font: 12px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mon
   overflow: auto; max-height: 520px; }
 .swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }
 footer { margin-top: 44px; color: var(--soft); font-size: 12.5px; }
+svg .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; }
+@media (max-width: 620px) { svg text { font-size: 17px; } }
+@media print {
+  :root { color-scheme: light; --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --line: #bbb; --grid: #ddd; }
+  @page { margin: 14mm; }
+  body { font-size: 10.5pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  main { max-width: none; padding: 0; }
+  h2, h3 { break-after: avoid; }
+  .card, figure, .figure, tr, .keys section { break-inside: avoid; }
+  .card.wide { break-inside: auto; }
+  .scroll, pre { overflow: visible; max-height: none; }
+  .scroll thead th { position: static; }
+  .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
+  .figures { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 6px; margin: 12px 0; }
+  details, #tip { display: none; }
+}
 )css";
 
 // A chart's data-points attribute holds, for each series, its points as [x pixel, y pixel, x text, y text].

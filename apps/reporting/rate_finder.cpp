@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double smoothing = 0.8;        // decay of the weights in smooth(), and of the running mean
+constexpr double shown_up_to = 1.5;      // times the first loss
 constexpr double diverged_at = 4;        // times the lowest running mean of the loss
 constexpr int64_t rows_for_people = 20;  // a longer table is thinned out to about so many
 
@@ -59,9 +60,15 @@ Json shortened(const Json& rows) {
 }
 
 std::string drawing_of(const RateCurve& curve, const std::string& suggestion) {
+  // A loss far above the first one would set the axis alone.
+  const auto clipped = [&](std::vector<double> values) {
+    for (double& v : values)
+      if (v > shown_up_to * curve.losses.front()) v = std::nan("");
+    return values;
+  };
   Chart chart{.x = {.label = "learning rate", .logarithmic = true}, .y = {.label = "training loss"}};
-  chart.series = {{.name = "loss", .x = curve.rates, .y = curve.losses, .dashed = true},
-                  {.name = "smoothed", .x = curve.rates, .y = curve.smoothed}};
+  chart.series = {{.name = "loss", .x = curve.rates, .y = clipped(curve.losses), .dashed = true},
+                  {.name = "smoothed", .x = curve.rates, .y = clipped(curve.smoothed)}};
   if (curve.steepest >= 0)
     chart.mark = Mark{curve.rates[static_cast<size_t>(curve.steepest)], "falls fastest"};
   return page("Learning rates", card("Loss as the learning rate grows", suggestion, chart_html(chart), true));
@@ -127,17 +134,19 @@ RateCurve sweep_rates(Trainer& trainer, const RateSweep& sweep) {
 }
 
 void find_lr(Trainer& trainer, const fs::path& folder, bool json) {
-  const fs::path plot = folder / "find-lr.html";
+  const fs::path plot = folder.empty() ? fs::path() : folder / "find-lr.html";
   std::error_code error;
-  fs::create_directories(folder, error);
+  if (!folder.empty()) fs::create_directories(folder, error);
   check(!error, folder.string(), ": the folder cannot be made: ", error.message());
   const RateCurve curve = sweep_rates(trainer, {});
   const std::string suggestion = suggestion_of(curve);
   const Json rows = rows_of(curve);
-  write_file_atomically(plot, drawing_of(curve, suggestion));
+  if (!folder.empty()) write_file_atomically(plot, drawing_of(curve, suggestion));
   if (json) {
-    Json result{
-        {"rows", rows}, {"diverged", curve.diverged}, {"suggestion", nullptr}, {"plot", plot.string()}};
+    Json result{{"rows", rows},
+                {"diverged", curve.diverged},
+                {"suggestion", nullptr},
+                {"plot", folder.empty() ? Json() : Json(plot.string())}};
     if (curve.steepest >= 0) result["suggestion"] = curve.rates[static_cast<size_t>(curve.steepest)];
     print_json(result);
     return;

@@ -96,6 +96,8 @@ std::vector<double> RunRecord::epoch_events(const std::string& key) const {
 }
 
 std::string RunRecord::model_name() const {
+  if (const Json preset = config.value("preset", Json()); preset.is_string() && preset != Json(""))
+    return preset.get<std::string>();
   const Json model = config.value("model", Json::object());
   for (const char* key : {"preset", "arch"})
     if (model.is_object() && model.contains(key) && model.at(key).is_string()) return model.at(key);
@@ -174,8 +176,8 @@ Json summary_of(const RunRecord& run) {
           {"score", score},
           {"best", known(value_at(run, score, best))},
           {"best_epoch", best > 0 ? Json(best) : Json()},
-          {"final", known(value_at(run, score, last))},
-          {"final_loss", known(value_at(run, "validation_loss", last))},
+          {"last", known(value_at(run, score, last))},
+          {"last_loss", known(value_at(run, "validation_loss", last))},
           {"train_loss", known(value_at(run, "train_loss", run.epochs()))},
           {"images_per_second",
            known_rates > 0 ? Json(sum_of(rates) / static_cast<double>(known_rates)) : Json()},

@@ -55,7 +55,7 @@ Precision precision_of(const RunRecord& run);
 int64_t last_evaluated(const RunRecord& run);
 
 // One row for the table of `tessera report`: run, model, dataset, epochs, score (its name), best, best_epoch,
-// final, final_loss, train_loss, images_per_second, seconds; null for what is unknown.
+// last, last_loss, train_loss, images_per_second, seconds; null for what is unknown.
 Json summary_of(const RunRecord& run);
 
 }  // namespace tessera

@@ -50,7 +50,7 @@ std::vector<Figure> figures_of(const RunRecord& run) {
     return or_dash(value, [&](double v) { return score(run.task, v); });
   };
   std::vector<Figure> list{{score_of(s["best"]), "best " + score_name(run.task), at_epoch(best)},
-                           {score_of(s["final"]), "last " + score_name(run.task), at_epoch(last)}};
+                           {score_of(s["last"]), "last " + score_name(run.task), at_epoch(last)}};
   const auto at_best = [&](const char* column, const char* name) {
     if (const double value = value_at(run, column, best); std::isfinite(value))
       list.push_back({number_text(value, NumberStyle::percent), name, at_epoch(best)});
@@ -58,7 +58,7 @@ std::vector<Figure> figures_of(const RunRecord& run) {
   at_best("validation_top5", "top-5");
   at_best("validation_pixel_accuracy", "right pixels");
   if (run.task != Task::diffuse)
-    list.push_back({or_dash(s["final_loss"], plain), "validation loss", at_epoch(last)});
+    list.push_back({or_dash(s["last_loss"], plain), "validation loss", at_epoch(last)});
   list.push_back({or_dash(s["train_loss"], plain), "training loss", at_epoch(run.epochs())});
   list.push_back({or_dash(s["images_per_second"], plain), "images/s", "in training, mean"});
   list.push_back({or_dash(s["seconds"], time_text), "training time", fmt::format("{} epochs", run.epochs())});
@@ -142,8 +142,8 @@ std::string comparison_table(std::span<const RunRecord> runs) {
     };
     rows.push_back({swatch(r) + escaped(runs[r].name), escaped(runs[r].model_name()),
                     escaped(runs[r].dataset()), s["epochs"].dump(), "<b>" + score_of("best") + "</b>",
-                    s["best_epoch"].is_null() ? "-" : s["best_epoch"].dump(), score_of("final"),
-                    or_dash(s["final_loss"], plain), or_dash(s["train_loss"], plain),
+                    s["best_epoch"].is_null() ? "-" : s["best_epoch"].dump(), score_of("last"),
+                    or_dash(s["last_loss"], plain), or_dash(s["train_loss"], plain),
                     or_dash(s["images_per_second"], plain), or_dash(s["seconds"], time_text)});
   }
   return html_table({"run", "model", "data", "#epochs", "#best " + name, "#epoch", "#last " + name,

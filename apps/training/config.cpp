@@ -180,6 +180,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   Fields f(document, where);
   c.about = f.get<std::string>("about", c.about);
   c.model = read_model(f, c.model);
+  c.preset = f.get<std::string>("preset", c.preset);
   if (auto init = f.find_object("init")) c.init = read_init(*init);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
   const Task task = read_task(c.model, where);
@@ -211,6 +212,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
               "; a diffusion model is told one class, there is no label to smooth");
   c.ema = f.get("ema", c.ema, share);
   c.eval_every = f.get("eval_every", c.eval_every, epoch_count);
+  c.patience = f.get("patience", c.patience, step_count);
   if (auto checkpoint = f.find_object("checkpoint")) c.checkpoint = read_checkpoint(*checkpoint);
   if (auto watch = f.find_object("watch")) c.watch = read_watch(*watch);
   c.tensorboard = f.get("tensorboard", c.tensorboard);
@@ -227,6 +229,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
 Json to_json(const TrainConfig& c) {
   return {{"about", c.about},
           {"model", c.model},
+          {"preset", c.preset},
           {"init",
            {{"weights", c.init.weights},
             {"resize_positions", c.init.resize_positions},
@@ -252,6 +255,7 @@ Json to_json(const TrainConfig& c) {
           {"smoothing", c.smoothing},
           {"ema", c.ema},
           {"eval_every", c.eval_every},
+          {"patience", c.patience},
           {"checkpoint",
            {{"every_steps", c.checkpoint.every_steps},
             {"every_minutes", c.checkpoint.every_minutes},
@@ -263,6 +267,7 @@ Json to_json(const TrainConfig& c) {
 }
 
 std::string model_name(const TrainConfig& config) {
+  if (!config.preset.empty()) return config.preset;
   return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
 }
 

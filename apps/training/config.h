@@ -75,8 +75,9 @@ struct InitConfig {
 
 /// The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.
 struct TrainConfig {
-  std::string about;  ///< what the recipe is for
-  Json model;         ///< {"preset": NAME, and what differs from it}, or a whole config with "arch"
+  std::string about;   ///< what the recipe is for
+  Json model;          ///< {"preset": NAME, and what differs from it}, or a whole config with "arch"
+  std::string preset;  ///< the preset that a whole config was made from; a run writes it for its readers
   InitConfig init;
   DataConfig data;
   AugmentOptions augment;
@@ -102,6 +103,7 @@ struct TrainConfig {
   double smoothing = 0.1;  ///< of the labels
   double ema = 0;          ///< decay of a moving average of the weights, which is then evaluated; 0: none
   int64_t eval_every = 1;  ///< evaluate after every so many epochs, and after the last one
+  int64_t patience = 0;    ///< end after so many evaluations in a row without a better score; 0: never
   CheckpointConfig checkpoint;
   WatchConfig watch;
   bool tensorboard = false;  ///< write TensorBoard's event files too
@@ -124,7 +126,7 @@ Json to_json(const TrainConfig& config);
 DataConfig read_data_config(Fields fields);
 Json to_json(const DataConfig& config);
 
-/// The model's preset, or its architecture.
+/// The model's preset, or its architecture where no preset is known.
 std::string model_name(const TrainConfig& config);
 
 /// Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are

@@ -84,7 +84,8 @@ std::vector<FieldNote> notes_of(const Architecture& row) {
   return own;
 }
 
-// What the architectures have for one key, by value: "2 (vit, pit); 3 (lvvit)", or "2" if all have it.
+// Lists the values that a key has, each with its architectures: "2 (vit, pit); 3 (lvvit)", or "2" if all have
+// it.
 std::string joined(const std::vector<std::pair<std::string, std::vector<std::string>>>& by_value) {
   if (by_value.size() <= 1) return by_value.empty() ? "" : by_value.front().first;
   std::string text;

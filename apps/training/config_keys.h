@@ -14,9 +14,9 @@ struct ConfigKey {
   std::vector<std::string> architectures;  ///< of a model's key: those that know it
 };
 
-/// Every key of a config that holds a value or may be left out as a whole, object by object. Types, ranges, choices and defaults are taken from
-/// the readers themselves, which are run with a record of what they ask for; only the meanings are written
-/// down (config_meanings.h). `model.*` are the keys of all architectures.
+/// Every key of a config that holds a value or may be left out as a whole, object by object. Types, ranges,
+/// choices and defaults are taken from the readers themselves, which are run with a record of what they ask
+/// for; only the meanings are written down (config_meanings.h). `model.*` are the keys of all architectures.
 std::vector<ConfigKey> config_keys();
 
 /// The same with the objects that are always there, and with keys that nobody has written a meaning for.

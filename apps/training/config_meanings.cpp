@@ -8,6 +8,8 @@ std::span<const ConfigMeaning> meanings_of_training() {
       {"model",
        "a preset's name, an object with `preset` and what differs from it, or a whole config with `arch`",
        "a string or an object", "sl-vit"},
+      {"preset",
+       "the preset that a run's model was made from, for those who read its config; written by a run"},
       {"init.weights",
        "the weights that the run begins with: .safetensors, Tessera's or timm's, or a run folder; empty: "
        "drawn at random"},
@@ -93,6 +95,9 @@ std::span<const ConfigMeaning> meanings_of_training() {
       {"smoothing", "of the labels; 0 for segmenters and diffusion models"},
       {"ema", "the decay of a moving average of the weights, which is then evaluated and saved; 0: none"},
       {"eval_every", "evaluates after every so many epochs, and after the last one"},
+      {"patience",
+       "ends the run after so many evaluations in a row without a better score; 0: never. The learning rate "
+       "has not decayed then"},
       {"checkpoint.every_steps", "saves the state within an epoch too, every so many steps; 0: not by steps"},
       {"checkpoint.every_minutes", "the same by the clock; 0: not by the clock"},
       {"checkpoint.every_epochs",

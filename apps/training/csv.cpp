@@ -6,7 +6,7 @@ namespace tessera {
 
 namespace {
 
-// Whether a spreadsheet would compute the field: it begins as a formula does and is no number.
+// Tells whether a spreadsheet would compute the field: it begins as a formula does and is no number.
 bool is_formula(const std::string& field) {
   if (field.empty() || std::string("=+-@\t\r").find(field[0]) == std::string::npos) return false;
   double number;

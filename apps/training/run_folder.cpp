@@ -67,7 +67,8 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
 RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       lines_(std::move(other.lines_)),
-      events_(std::exchange(other.events_, -1)) {}
+      events_(std::exchange(other.events_, -1)),
+      echo_(other.echo_) {}
 
 RunFolder::~RunFolder() {
   if (events_ >= 0) close(events_);
@@ -146,7 +147,28 @@ void RunFolder::event(const std::string& name, const Json& details) {
   if (events_ < 0) return;
   Json line{{"event", name}, {"time", utc_now()}};
   if (details.is_object()) line.update(details);
-  append(events_, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", path_ / "events.jsonl");
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  append(events_, text, path_ / "events.jsonl");
+  if (echo_ >= 0 && ::write(echo_, text.data(), text.size()) < 0) echo_ = -1;  // nobody reads them any more
+}
+
+void add_note(const fs::path& run, const std::string& text) {
+  check(fs::is_regular_file(run / "config.json"), run.string(),
+        ": is not a run folder: it has no config.json");
+  std::string line = text;
+  for (char& c : line)
+    if (c == '\n' || c == '\r') c = ' ';
+  const fs::path path = run / "notes.txt";
+  write_file_atomically(path, (fs::exists(path) ? read_text(path) : "") + utc_now() + "  " + line + "\n");
+}
+
+std::vector<std::string> notes_of(const fs::path& run) {
+  std::vector<std::string> notes;
+  if (!fs::exists(run / "notes.txt")) return notes;
+  std::istringstream text(read_text(run / "notes.txt"));
+  for (std::string line; std::getline(text, line);)
+    if (!line.empty()) notes.push_back(line);
+  return notes;
 }
 
 fs::path free_folder(const fs::path& wanted) {

@@ -19,6 +19,7 @@ namespace tessera {
 ///   state.safetensors  all that is needed to resume
 ///   state.previous.safetensors  the same after the epoch before, should the first one be damaged
 ///   watch.csv          rows about the layers of every so many steps, where the config asks for some
+///   notes.txt          what its people wrote about it, a line each
 ///   report.html        a page about the run, written when it is finished
 ///
 /// Files are replaced atomically; only events.jsonl and watch.csv grow, by whole lines. A lock lets one
@@ -62,6 +63,8 @@ class RunFolder {
   void add_row(const std::string& header, const std::string& row);
   /// Adds a line to events.jsonl: {"event": name, "time": UTC, ...details}.
   void event(const std::string& name, const Json& details);
+  /// Writes each event to this descriptor too, as the line of events.jsonl.
+  void echo_events(int descriptor) { echo_ = descriptor; }
 
  private:
   explicit RunFolder(std::filesystem::path path);
@@ -69,8 +72,15 @@ class RunFolder {
 
   std::filesystem::path path_;
   std::vector<std::string> lines_;  ///< of metrics.csv
-  int events_;  ///< descriptor of events.jsonl, which holds the lock; -1: another process writes
+  int events_;     ///< descriptor of events.jsonl, which holds the lock; -1: another process writes
+  int echo_ = -1;  ///< another that gets the events; -1: none
 };
+
+/// Adds a line to notes.txt of a run folder, with the time (UTC) before it. Line ends in it become spaces.
+/// Fails for a folder without config.json.
+void add_note(const std::filesystem::path& run, const std::string& text);
+/// The lines of notes.txt; none where there is no such file.
+std::vector<std::string> notes_of(const std::filesystem::path& run);
 
 /// `wanted`, or wanted-2, wanted-3 ...: the first that does not exist.
 std::filesystem::path free_folder(const std::filesystem::path& wanted);

@@ -27,7 +27,8 @@ void compare(const Json& saved, const Json& now, const std::string& path, std::v
 
 Json identity_of(const TrainConfig& config) {
   Json identity = to_json(config);
-  for (const char* key : {"about", "init", "tensorboard", "checkpoint", "watch"}) identity.erase(key);
+  for (const char* key : {"about", "preset", "patience", "init", "tensorboard", "checkpoint", "watch"})
+    identity.erase(key);
   for (const char* key : {"dir", "token_labels", "on_device"}) identity["data"].erase(key);
   return identity;
 }
@@ -39,7 +40,7 @@ std::vector<std::string> differences(const Json& saved, const Json& now) {
 }
 
 const std::vector<std::string>& changeable_keys() {
-  static const std::vector<std::string> keys{"epochs", "steps", "optimizer.lr", "eval_every"};
+  static const std::vector<std::string> keys{"epochs", "steps", "optimizer.lr", "eval_every", "patience"};
   return keys;
 }
 

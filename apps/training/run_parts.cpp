@@ -8,6 +8,7 @@
 #include "apps/training/validation.h"
 #include "engine/core/error.h"
 #include "engine/core/machine_memory.h"
+#include "engine/core/random.h"
 #include "models/weights.h"
 
 namespace tessera {
@@ -33,6 +34,14 @@ void check_step_memory(const TrainConfig& config) {
 // Whether a step on a GPU is told every class's share of a picture: of a mixed one, or for a loss by tokens.
 bool learns_from_shares(const TrainConfig& config, const Model& model) {
   return config.augment.mix.any() || model.token_targets != nullptr;
+}
+
+// A fresh head is drawn from a seed of its own: where the file's run had the same seed, it would otherwise be
+// the file's head as it began, which the file's other weights have been trained with.
+uint64_t seed_of_weights(const TrainConfig& config) {
+  constexpr uint64_t head_tag = 2;
+  const auto seed = static_cast<uint64_t>(config.seed);
+  return config.init.fresh_head ? Random(seed).split(head_tag).bits64() : seed;
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t 
 
 Model initial_model(const TrainConfig& config, Device device) {
   if (device == Device::cpu) check_step_memory(config);
-  Model model = build(config.model, {.seed = static_cast<uint64_t>(config.seed), .device = device});
+  Model model = build(config.model, {.seed = seed_of_weights(config), .device = device});
   if (config.init.weights.empty()) return model;
   const std::filesystem::path from = checkpoint_file(config.init.weights);
   load_weights(model, from, {config.init.resize_positions, config.init.fresh_head});

@@ -93,7 +93,9 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   const Interrupt interrupt;
   stop_ = stop;
   session_steps_ = 0;
-  began_ = saved_ = Clock::now();
+  began_ = saved_ = fitted_ = Clock::now();
+  evaluated_seconds_ = 0;
+  evaluation_seconds_ = std::max(evaluation_seconds_, stop_.evaluation_seconds);
   if (ranks_.is_first() && config_.tensorboard && !finished())
     board_.emplace(folder.path(), steps_done(), facts_.normalisation);
   if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
@@ -101,6 +103,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();
       save_state(folder);
+      if (!std::filesystem::exists(folder.last())) save_unevaluated(folder);
       return Interrupt::signal() != 0 ? Ending::interrupted : Ending::stopped;
     }
   return Ending::finished;
@@ -109,10 +112,11 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
 bool Trainer::train_epoch(RunFolder& folder) {
   train_.start(at_.epoch, at_.step);
   epoch_clock_ = {.began = Clock::now(), .waited_before = train_.wait_seconds()};
-  for (const int64_t steps = steps_in(at_.epoch); at_.step < steps;) {
+  while (at_.step < steps_in(at_.epoch)) {
     if (stopping()) return finish_steps(&folder, 0), false;
+    fit_to_time(folder);
     start_step(*train_.next());
-    const bool last = steps_started() == steps, save = !last && save_is_due();
+    const bool last = steps_started() == steps_in(at_.epoch), save = !last && save_is_due();
     finish_steps(&folder, last || save ? 0 : most_left());
     if (at_.step > 0) show(last);
     if (save) save_state(folder);
@@ -176,6 +180,17 @@ int64_t Trainer::take_steps(const std::function<bool()>& go_on) {
   }
   finish_steps(nullptr, 0);
   return steps;
+}
+
+bool Trainer::out_of_patience() const {
+  return config_.patience > 0 && at_.step == 0 &&
+         at_.epoch - at_.best_epoch >= config_.patience * config_.eval_every;
+}
+
+// The weights of a run that stops in its first epoch, which no evaluation has seen, so that they can be used.
+void Trainer::save_unevaluated(const RunFolder& folder) const {
+  const AveragedWeights averaged(average_);
+  save_weights(folder.last());
 }
 
 void Trainer::note_trouble(RunFolder& folder, const std::string& trouble) {
@@ -248,6 +263,7 @@ std::optional<Evaluation> Trainer::evaluate_now() {
   const auto evaluation = evaluate(model, *validation_, options);
   if (!evaluation) return std::nullopt;
   evaluation_seconds_ = seconds_since(began);
+  evaluated_seconds_ += evaluation_seconds_;
   at_.last_score = evaluation->score();
   if (!std::isfinite(evaluation->loss()) || !std::isfinite(at_.last_score)) return evaluation;
   if (at_.best_epoch == 0 || at_.last_score > at_.best_score) {

@@ -14,6 +14,7 @@
 #include "apps/training/ranks.h"
 #include "apps/training/run_folder.h"
 #include "apps/training/tensorboard.h"
+#include "apps/training/time_plan.h"
 #include "apps/training/train_state.h"
 #include "apps/training/watch_file.h"
 #include "engine/optim/ema.h"
@@ -25,6 +26,10 @@ namespace tessera {
 struct StopAfter {
   int64_t steps = 0;
   double seconds = 0;
+  /// The time in which the run has to be finished: its length and its schedule's are fitted to the speed that
+  /// is seen, so that it ends in time and with a decayed learning rate. 0: as long as the config says.
+  double budget = 0;
+  double evaluation_seconds = 0;  ///< of an evaluation, until the session's first one; 0: unknown
 };
 
 enum class Ending { finished, interrupted, stopped };
@@ -58,6 +63,13 @@ class Trainer {
   /// last one. Returns their number. For benchmarks; the trainer cannot run() after it.
   int64_t take_steps(const std::function<bool()>& go_on);
 
+  /// Takes steps for about so long, and evaluates for as long, to tell how fast a run goes here. The trainer
+  /// cannot run() after it.
+  Speed measure_speed(double seconds);
+
+  /// How much the run says on stdout while it trains.
+  void set_verbosity(Verbosity verbosity) { progress_.set_verbosity(verbosity); }
+
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
   /// The validation pass after the best epoch, for a report. Null if that epoch was not in this session, and
@@ -69,7 +81,9 @@ class Trainer {
   double wait_seconds() const { return train_.wait_seconds(); }  ///< time in which steps waited for data
   int64_t micro_batch() const { return step_.micro_batch(); }    ///< 0: the whole batch
   int64_t steps_done() const { return at_.epoch * train_.batches() + at_.step; }
-  bool finished() const { return at_.epoch >= epochs(); }
+  bool finished() const { return at_.epoch >= epochs() || out_of_patience(); }
+  /// Whether as many evaluations as the config has patience for brought no better score.
+  bool out_of_patience() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -99,6 +113,7 @@ class Trainer {
   int64_t steps_started() const { return at_.step + std::ssize(under_way_); }  ///< in this epoch
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
+  void fit_to_time(RunFolder& folder);  ///< in time_plan.cpp
   std::optional<Evaluation> evaluate_now();
   std::optional<double> accuracy() const;  ///< on the training images of this epoch so far, of a classifier
 
@@ -109,6 +124,7 @@ class Trainer {
   void save_state(const RunFolder& folder);
   NamedTensors state() const;  ///< weights, moments and average
   void load(const NamedTensors& state, const std::string& where);
+  void save_unevaluated(const RunFolder& folder) const;  ///< in trainer.cpp
 
   Ranks& ranks_;
   TrainConfig config_;
@@ -132,10 +148,11 @@ class Trainer {
   std::deque<StartedStep> under_way_;  ///< started and not finished
   StopAfter stop_;
   int64_t session_steps_ = 0;
-  double evaluation_seconds_ = 0;
+  double evaluation_seconds_ = 0;  ///< of the last one
+  double evaluated_seconds_ = 0;   ///< of all in this session
   std::optional<JudgedPass> best_pass_;
   EpochClock epoch_clock_;
-  Clock::time_point began_{}, saved_{};
+  Clock::time_point began_{}, saved_{}, fitted_{};
   Progress progress_;
   std::optional<TensorBoard> board_;
   std::optional<WatchFile> watch_;

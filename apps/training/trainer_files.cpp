@@ -83,7 +83,12 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
     line += "  validation " + e->text() + (at_.best_epoch == at_.epoch + 1 ? " (best)" : "");
   }
   if (at_.skipped > 0) line += fmt::format("  {} steps left out", at_.skipped);
-  progress_.note(line + fmt::format("  {:.0f} img/s", rate));
+  line += fmt::format("  {:.0f} img/s", rate);
+  if (progress_.verbosity() == Verbosity::verbose)
+    line += fmt::format("  lr {:.2e}  gradient {:.3g}  {:.1f} s, {:.1f} s of it waiting, evaluation {:.1f} s",
+                        at_.lr, at_.gradient_norm(), seconds, details["wait_seconds"].get<double>(),
+                        e ? evaluation_seconds_ : 0.0);
+  progress_.epoch(line, at_.best_epoch == at_.epoch + 1);
   folder.event("epoch", details);
   if (board_) board_->epoch(steps_done(), details);
 }

@@ -35,13 +35,23 @@ Kind kind_of(const fs::path& path) {
   return Kind::other;
 }
 
-// The files that are no images: their number, and the first one.
+// The files that are no images: their number, and the first one; and what a folder must not hold, so that all
+// of it can be said at once.
 struct LeftOut {
   int64_t count = 0;
   std::string first;
+  std::vector<std::string> faults;
 
   void add(const fs::path& path) {
     if (count++ == 0) first = path.string();
+  }
+  void expect_no_faults() const {
+    constexpr size_t most = 50;  // more lines are not read
+    if (faults.empty()) return;
+    if (faults.size() == 1) fail("folder: ", faults.front());
+    std::string text;
+    for (size_t i = 0; i < std::min(most, faults.size()); ++i) text += "\n" + faults[i];
+    fail("folder: ", faults.size(), " things are in the way:", text, faults.size() > most ? "\n..." : "");
   }
 };
 
@@ -53,9 +63,9 @@ void collect(const fs::path& folder, int32_t label, int depth, Items& items, Lef
       continue;
     }
     const Kind kind = kind_of(entry);
-    check(kind != Kind::foreign_image, "folder: ", entry.string(),
-          ": JPEG, PNG and BMP are read; convert or remove it");
-    if (kind == Kind::image)
+    if (kind == Kind::foreign_image)
+      left_out.faults.push_back(entry.string() + ": JPEG, PNG and BMP are read; convert or remove it");
+    else if (kind == Kind::image)
       items.push_back({entry, label});
     else
       left_out.add(entry);
@@ -85,8 +95,10 @@ Items items_of(const fs::path& dir, const std::vector<std::string>& present,
           " is a class that the training folder lacks", did_you_mean(name, classes));
     const size_t before = items.size();
     collect(dir / name, static_cast<int32_t>(found - classes.begin()), 0, items, left_out);
-    check(items.size() > before, "folder: ", (dir / name).string(), " holds no JPEG, PNG or BMP file");
+    if (items.size() == before)
+      left_out.faults.push_back((dir / name).string() + " holds no JPEG, PNG or BMP file");
   }
+  left_out.expect_no_faults();
   return items;
 }
 

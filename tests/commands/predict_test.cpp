@@ -65,8 +65,8 @@ TEST_CASE("predict draws where the class token looks") {
   auto rows = said.json();
   for (auto& row : rows) {
     const Image picture = load_image(row["overlay"]["file"].get<std::string>());
-    CHECK(picture.height == 224);
-    CHECK(picture.width == 454);  // two of 224, and what is between them
+    CHECK(picture.height == 2 * 24 + 6 + (24 + 224 + 6) + 24 + 6);  // two lines, a captioned row, the legend
+    CHECK(picture.width == 2 * (224 + 6) + 6);
     CHECK(row["overlay"]["layer"] == "blocks.1.attn");
     CHECK(row["overlay"]["maps"] == nlohmann::json{"mean of the heads"});
   }
@@ -86,8 +86,8 @@ TEST_CASE("an overlay has every head, a layer of choice and the rollout if asked
   CHECK(drawn["maps"].size() == 14);  // the mean, the rollout, 12 heads
   CHECK(drawn["maps"][1] == "rollout");
   const Image picture = load_image(drawn["file"].get<std::string>());
-  CHECK(picture.height == 3 * 224 + 2 * 6);  // two rows of six heads below
-  CHECK(picture.width == 6 * 224 + 5 * 6);
+  CHECK(picture.height == 2 * 24 + 6 + 3 * (24 + 224 + 6) + 24 + 6);  // two rows of six heads below
+  CHECK(picture.width == 6 * (224 + 6) + 6);
   for (const char* layer : {"0", "3", "-3"}) {
     const Said refused = tessera_program(common + " --layer " + layer);
     CHECK(refused.code == 2);

@@ -212,7 +212,7 @@ TEST_CASE("what cannot be trained is refused with the way on") {
   refused(small + "--stop-after soon", "--stop-after");
   refused("--dataset cifar10", "--data DIR");
   refused("--dataset cifar10 --data " + folder.path().string(), "data_batch_1.bin");
-  refused("--resume " + (folder / "none").string() + " --epochs 3", "--epochs");
+  refused("--resume " + (folder / "none").string() + " --batch 3", "--batch");
   const Said none = resume(folder, "none");
   CHECK(none.code == 2);
   CHECK(none.complains_of("no run to go on with"));

@@ -96,7 +96,4 @@ TEST_CASE("what does not go with --find-lr is refused") {
     CHECK(said.code == 2);
     CHECK(said.complains_of("--find-lr"));
   }
-  const Said json = tessera_program("train --dataset shapes --json");
-  CHECK(json.code == 2);
-  CHECK(json.complains_of("--json"));
 }

@@ -38,7 +38,7 @@ TEST_CASE("a run's record has its table and its events") {
   CHECK(run.epoch_events("images_per_second")[0] == 20);
   const Json summary = summary_of(run);
   CHECK(summary["best"] == 0.75);
-  CHECK(summary["final"] == 0.5);
+  CHECK(summary["last"] == 0.5);
   CHECK(summary["best_epoch"] == 3);
   CHECK(summary["seconds"] == 2.0);
   CHECK(summary["images_per_second"] == 20.0);
@@ -70,5 +70,6 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   refused(R"({"model": 3})", "", "does not describe a run");
   refused("{", "", "config.json");
   const TemporaryFolder empty;
-  CHECK_THROWS_WITH_AS(read_run(empty.path()), doctest::Contains("is not a run folder: it has no config.json"), Error);
+  CHECK_THROWS_WITH_AS(read_run(empty.path()),
+                       doctest::Contains("is not a run folder: it has no config.json"), Error);
 }

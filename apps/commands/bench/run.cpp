@@ -5,6 +5,7 @@
 #include "apps/options/train_options.h"
 #include "apps/reporting/measuring.h"
 #include "apps/reporting/table.h"
+#include "engine/core/error.h"
 #include "engine/core/parallel.h"
 #include "engine/core/storage.h"
 
@@ -34,6 +35,7 @@ constexpr Column columns[] = {
 };
 
 ExitCode bench_run(const Options& options) {
+  check(!options.automatic_batch(), "bench run: --batch auto is for tessera train; give a number");
   TrainConfig config = train_config_of(options);
   check_dataset_is_named(config);
   const Dataset dataset = open_data(config.data, task_of(config.model));

@@ -1,0 +1,207 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tests/commands/program.h"
+
+using namespace tessera;
+
+namespace {
+
+// 6 steps an epoch that take moments.
+const std::string tiny =
+    " --dataset shapes --image-size 16 --model sl-vit --seed 5"
+    " --set data.train_images=96 --set data.validation_images=40 --set model.dim=16 --set model.depth=2"
+    " --set 'model.attention={\"heads\":2,\"head_dim\":8}'";
+
+Said train(const TemporaryFolder& folder, const std::string& more) {
+  return tessera_program("train --out " + (folder / "run").string() + tiny + " " + more);
+}
+
+nlohmann::json config_of(const TemporaryFolder& folder) {
+  return nlohmann::json::parse(bytes_of(folder / "run" / "config.json"));
+}
+
+// The events of a run, or what --json prints of them.
+std::vector<nlohmann::json> lines_of(const std::string& text) {
+  std::vector<nlohmann::json> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+  return all;
+}
+
+double last_rate(const TemporaryFolder& folder) {
+  const std::string text = bytes_of(folder / "run" / "metrics.csv");
+  std::istringstream row(text.substr(text.rfind('\n', text.size() - 2) + 1));
+  std::string field;
+  for (int column = 0; column < 3; ++column) std::getline(row, field, ',');
+  return std::stod(field);
+}
+
+}  // namespace
+
+TEST_CASE("--time makes a run of the steps that fit, whose learning rate has decayed at its end") {
+  const TemporaryFolder folder;
+  const Said said = train(folder, "--batch 16 --time 4s --set schedule.min_lr=1e-5");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("time   0:04: ") != std::string::npos);
+  const auto config = config_of(folder);
+  const auto steps = config["steps"].get<int64_t>();
+  CHECK(steps > 0);
+  // The learning rate of the last step is near the lowest: one step of the cosine before its end.
+  const double highest = config["optimizer"]["lr"], lowest = 1e-5;
+  CHECK(last_rate(folder) < lowest + 0.2 * (highest - lowest));
+
+  SUBCASE("a plain --resume finds it finished, and one by --epochs goes on") {
+    const std::string run = (folder / "run").string();
+    CHECK(tessera_program("train --resume " + run).out.find("has finished all") != std::string::npos);
+    const int64_t more = (steps + 5) / 6 + 1;
+    const Said on = tessera_program("train --resume " + run + " --epochs " + std::to_string(more));
+    CAPTURE(on.err);
+    CHECK(on.code == 0);
+    CHECK(config_of(folder)["epochs"] == more);
+    CHECK(config_of(folder)["steps"] == 0);
+  }
+}
+
+TEST_CASE("--time is about time, and about nothing else at once") {
+  check_refused("train --dataset shapes --time 500", "--stop-after and --set steps=N take steps");
+  check_refused("train --dataset shapes --time soon", "90s, 10m or 2h");
+  check_refused("train --dataset shapes --time 1m --epochs 3", "leave --epochs away");
+  check_refused("train --dataset shapes --time 1m --dry-run", "give one of them");
+  check_refused("train --dataset shapes --quiet --verbose", "--quiet");
+  check_refused("train --dataset shapes --batch many", "wanted a whole number, or auto");
+  check_refused("bench run --recipe demo --batch auto", "--batch auto is for tessera train");
+}
+
+TEST_CASE("--patience ends a run that gets no better, and its resumption says so") {
+  const TemporaryFolder folder;
+  // A learning rate that changes nothing: the first evaluation stays the best.
+  const Said said = train(folder, "--batch 48 --epochs 9 --patience 2 --lr 1e-12 --set schedule.min_lr=0");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("epoch 3/9") != std::string::npos);
+  CHECK(said.out.find("epoch 4/9") == std::string::npos);
+  CHECK(said.out.find("Ended early: 2 evaluations") != std::string::npos);
+  const std::string run = (folder / "run").string();
+  CHECK(tessera_program("train --resume " + run).out.find("has ended after 3 epochs") != std::string::npos);
+  const Said on = tessera_program("train --resume " + run + " --patience 3");
+  CAPTURE(on.err);
+  CHECK(on.out.find("epoch 4/9") != std::string::npos);
+  CHECK(on.out.find("epoch 5/9") == std::string::npos);
+}
+
+TEST_CASE("--batch auto takes a power of two that leaves steps in an epoch") {
+  const TemporaryFolder folder;
+  const Said said = train(folder, "--batch auto --epochs 1 --stop-after 1");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("batch  8 (auto)") != std::string::npos);  // 96 images: fifty steps are not to be had
+  CHECK(config_of(folder)["batch"] == 8);
+}
+
+TEST_CASE("a run that stops in its first epoch leaves weights that can be used") {
+  const TemporaryFolder folder;
+  REQUIRE(train(folder, "--batch 16 --stop-after 2").code == 0);
+  const Said said = tessera_program("eval " + (folder / "run").string() + " --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.json()["images"] == 40);
+}
+
+TEST_CASE("--dry-run does every phase and leaves nothing") {
+  const TemporaryFolder folder;
+  const Said said = tessera_program(
+      "train --dry-run --json --batch 16 --epochs 3 --out " + (folder / "run").string() + tiny,
+      "TMPDIR=" + folder.path().string());
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(folder.entries() == 0);
+  std::vector<std::string> phases;
+  const auto result = said.json();
+  for (const auto& row : result["phases"]) phases.push_back(row["phase"]);
+  CHECK(phases == std::vector<std::string>{"data", "step", "evaluation", "checkpoint", "report", "resume"});
+  CHECK(result["steps"] == 18);
+  CHECK(result["seconds"].get<double>() > 0);
+}
+
+TEST_CASE("--overfit-batch tells a model that learns its batch from one that cannot") {
+  const TemporaryFolder folder;
+  const std::string common =
+      "train --overfit-batch --json --batch 8 --out " + (folder / "run").string() + tiny;
+  const Said said = tessera_program(common + " --lr 0.005");
+  CAPTURE(said.err);
+  CAPTURE(said.out);
+  CHECK(said.code == 0);
+  CHECK(said.json()["learned"] == true);
+  CHECK(said.json()["last_loss"].get<double>() <= 0.1 * said.json()["first_loss"].get<double>());
+  const Said still = tessera_program(common + " --lr 1e-9 --set schedule.min_lr=0 --set steps=12");
+  CHECK(still.code == 1);
+  CHECK(still.json()["learned"] == false);
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("--quiet, --verbose and --json say little, much, and events") {
+  const TemporaryFolder folder;
+  const std::string common = "--batch 16 --epochs 2 ";
+  SUBCASE("quiet") {
+    const Said said = train(folder, common + "--quiet --note 'a first try'");
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    CHECK(said.out.starts_with("\nDone in f32: best top-1"));
+    CHECK(std::count(said.out.begin(), said.out.end(), '\n') == 2);
+    CHECK(bytes_of(folder / "run" / "notes.txt").find("  a first try\n") != std::string::npos);
+  }
+  SUBCASE("verbose") {
+    const Said said = train(folder, common + "--verbose");
+    for (int step = 1; step <= 6; ++step)
+      CHECK(said.out.find("epoch 2/2 step " + std::to_string(step) + "/6") != std::string::npos);
+    CHECK(said.out.find("  gradient ") != std::string::npos);
+    CHECK(said.out.find('\033') == std::string::npos);  // no colours in a file
+  }
+  SUBCASE("json") {
+    const Said said = train(folder, common + "--json");
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    const auto events = lines_of(said.out);
+    REQUIRE(events.size() == 4);
+    CHECK(events[1]["event"] == "epoch");
+    CHECK(events[2]["top1"].is_number());
+    CHECK(said.out == bytes_of(folder / "run" / "events.jsonl"));
+  }
+}
+
+TEST_CASE("a run goes on where nobody reads its output") {
+  const TemporaryFolder folder;
+  const Said said = tessera_program("train --out " + (folder / "run").string() + tiny +
+                                    " --batch 16 --epochs 3 --verbose | head -1");
+  CHECK(said.code == 0);
+  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
+}
+
+TEST_CASE("a preset's name stays with the run") {
+  const TemporaryFolder folder;
+  REQUIRE(train(folder, "--batch 16 --epochs 2 --stop-after 1").code == 0);
+  CHECK(config_of(folder)["preset"] == "sl-vit");
+  const Said said = tessera_program("train --resume " + (folder / "run").string());
+  CHECK(said.out.find("model  sl-vit, ") != std::string::npos);
+}
+
+TEST_CASE("help, -V and a number that is none are answered") {
+  CHECK(tessera_program("help train").out.find("--recipe") != std::string::npos);
+  CHECK(tessera_program("-V").out.starts_with("tessera "));
+  check_refused("train --epochs three", "--epochs three: is not a number");
+}
+
+TEST_CASE("a folder with several faults names them all at once") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b", "empty"}) std::filesystem::create_directory(folder / name);
+  for (const char* name : {"a/one.gif", "a/two.webp"}) put(folder / name, "no picture");
+  const Said said = tessera_program("data check folder " + folder.path().string());
+  CHECK(said.code != 0);
+  for (const char* name : {"one.gif", "two.webp", "b holds no JPEG", "empty holds no JPEG"})
+    CHECK((said.out + said.err).find(name) != std::string::npos);
+}
