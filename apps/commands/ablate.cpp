@@ -19,6 +19,7 @@
 #include "apps/training/recipe.h"
 #include "apps/training/session.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -133,21 +134,36 @@ std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, 
   return outcome_of(path);
 }
 
-// Checks the config without training: its keys, its data, its model. Returns a refusal if one of them is
-// refused.
-Outcome refusal_of(const Ablation& a, size_t choice, int64_t seed, std::optional<TrainConfig>& config) {
-  const Json document = a.config(choice, seed);
+// Checks the config of a choice without training: its keys, its data, its model. Returns the reason where one
+// of them is refused, otherwise nothing.
+std::string refusal_of(const Ablation& a, size_t choice) {
   try {
-    config = read_train_config(document, "ablate");
-    const Dataset dataset = open_data(config->data, task_of(config->model));
-    build(resolve_model(config->model, dataset), {.seed = 0});
-    return {};
+    const TrainConfig config = read_train_config(a.config(choice, 0), "ablate");
+    const Dataset dataset = open_data(config.data, task_of(config.model));
+    build(resolve_model(config.model, dataset), {.seed = 0});
+    return "";
   } catch (const Error& error) {
-    return {.best = {}, .last = {}, .reason = error.what(), .refused = true};
+    return error.what();
   }
 }
 
 using Outcomes = std::vector<std::vector<Outcome>>;  // by choice and seed
+
+// Looks at every choice before the first run, says which the config refuses, and returns the others.
+std::vector<size_t> choices_that_can_run(const Ablation& a, Outcomes& outcomes) {
+  std::vector<size_t> can_run;
+  for (size_t choice = 0; choice < a.choices.size(); ++choice) {
+    const std::string reason = is_finished(a.folder(choice, 0)) ? "" : refusal_of(a, choice);
+    if (reason.empty()) {
+      can_run.push_back(choice);
+      continue;
+    }
+    fmt::print("refused: {}: {}\n", choice_text(a.switches, a.choices[choice]), printable(reason));
+    outcomes[choice].assign(outcomes[choice].size(),
+                            {.best = {}, .last = {}, .reason = reason, .refused = true});
+  }
+  return can_run;
+}
 
 // Runs the cell unless it is finished; returns false if a signal stopped it.
 bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outcome& outcome) {
@@ -156,14 +172,9 @@ bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outco
     outcome = outcome_of(path);
     return true;
   }
-  std::optional<TrainConfig> config;
-  outcome = refusal_of(a, choice, seed, config);
-  if (outcome.refused) {
-    fmt::print("refused: {}\n", outcome.reason);
-    return true;
-  }
   try {
-    const std::optional<Outcome> result = run_cell(*config, path, device);
+    const std::optional<Outcome> result =
+        run_cell(read_train_config(a.config(choice, seed), "ablate"), path, device);
     if (result) outcome = *result;
     return result.has_value();
   } catch (const Error& error) {
@@ -175,10 +186,11 @@ bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outco
 
 // Runs all cells, seed by seed, so that every choice has a score early; returns false if a signal stopped it.
 bool run_all(const Ablation& a, Device device, Outcomes& outcomes) {
+  const std::vector<size_t> can_run = choices_that_can_run(a, outcomes);
   size_t number = 0;
   for (int64_t seed = 0; seed < a.seeds; ++seed)
-    for (size_t choice = 0; choice < a.choices.size(); ++choice) {
-      fmt::print("\n[{}/{}] {} seed={}\n", ++number, static_cast<size_t>(a.seeds) * a.choices.size(),
+    for (const size_t choice : can_run) {
+      fmt::print("\n[{}/{}] {} seed={}\n", ++number, static_cast<size_t>(a.seeds) * can_run.size(),
                  choice_text(a.switches, a.choices[choice]), a.first_seed + seed);
       std::fflush(stdout);
       if (!settle(a, choice, seed, device, outcomes[choice][static_cast<size_t>(seed)])) return false;
@@ -249,7 +261,8 @@ void add_ablate(Command& app) {
        " --grid model.attention.mask_diagonal=false,true --out lsa"},
       "Every cell is a run folder of its own. The same command goes on where it was broken off: finished "
       "cells "
-      "are kept, one that was under way resumes. A choice that the config refuses is shown with its reason. "
+      "are kept, one that was under way resumes. A choice that the config refuses is shown with its reason "
+      "before the first run, and the others run. "
       "The table has mean and sample deviation over the seeds; table.md and table.csv lie in the folder. The "
       "first two examples are Tables 4 and 5 of \"Vision Transformer for Small-Size Datasets\".");
   auto options = std::make_shared<Options>();

@@ -22,6 +22,7 @@
 #include "apps/training/recipe.h"
 #include "apps/training/run_identity.h"
 #include "apps/training/session.h"
+#include "data/check.h"
 
 namespace tessera {
 
@@ -78,6 +79,14 @@ bool writes(const TrainOptions& options) {
   return !options.computing.ranks || options.computing.ranks->is_first();
 }
 
+// A damaged picture is told before the first step, not by the epoch that comes to it.
+void look_at_files(Dataset& dataset, const TrainOptions& options) {
+  constexpr double most_seconds = 10;
+  if (!writes(options)) return;
+  if (const std::string note = expect_intact_files(dataset, most_seconds); !note.empty())
+    dataset.notes.push_back(note);
+}
+
 std::string ranks_of(const TrainOptions& options, const Trainer& trainer, int64_t batch) {
   Ranks* const ranks = options.computing.ranks;
   return ranks == nullptr ? "" : describe_ranks(*ranks, trainer, batch);
@@ -119,6 +128,7 @@ ExitCode start(const TrainOptions& options) {
   if (options.overfit) config = single_batch_config(config);
   const Stopwatch since_start;
   Dataset dataset = open_data(config.data, task_of(config.model));
+  look_at_files(dataset, options);
   const double opened = since_start.seconds();
   config.data.image_size = dataset.image_shape[1];
   if (config.model.contains("preset")) config.preset = config.model.at("preset").get<std::string>();
@@ -172,6 +182,7 @@ ExitCode resume(const TrainOptions& options) {
   TrainConfig config = read_train_config(document, folder.config().string());
   if (options.given("--data")) config.data.dir = options.data;
   Dataset dataset = open_data(config.data, task_of(config.model));
+  look_at_files(dataset, options);
   config.model = resolve_model(config.model, dataset);
   if (!first || fs::exists(folder.state()) || fs::exists(folder.previous_state()))
     config.init = {};  // the state holds the weights; the file may be gone

@@ -102,14 +102,10 @@ std::string samples_section(const Checkpoint& checkpoint, Device device) {
   classes.resize(std::min<size_t>(classes.size(), most_classes));
   const Image grid =
       draw_default_grid(checkpoint, {classes, images_a_class, 0}, sampling_steps, device, "report");
-  std::string names;
-  for (const int64_t k : classes)
-    names += (names.empty() ? "" : ", ") + checkpoint.data.class_names[static_cast<size_t>(k)];
-  const int side = std::max(grid.height, grid.height < 700 ? 2 * grid.height : 0);
   return heading("Samples") +
          cards({card("Drawn images",
-                     fmt::format("DDIM in at most {} steps, seed 0; from the top: {}", sampling_steps, names),
-                     picture(grid, side, "samples"), true)});
+                     fmt::format("DDIM in at most {} steps, seed 0; a row a class", sampling_steps),
+                     picture(grid, grid.height, "samples"), true)});
 }
 
 }  // namespace tessera

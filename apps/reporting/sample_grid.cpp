@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "apps/reporting/sheet.h"
 #include "engine/core/error.h"
 #include "models/diffusion.h"
 
@@ -13,37 +14,53 @@ namespace {
 
 constexpr int64_t most_rows = 10;  // of default_classes
 constexpr int64_t at_once = 32;    // images in one batch
-constexpr int64_t margin = 2;      // white pixels around each image
+constexpr int margin = 6;          // around each image, in pixels
+constexpr int least_side = 64;     // of an image on the sheet; smaller ones are enlarged
+constexpr int least_width = 300;   // of the sheet, so that its words have room
 
-// Lays images out on white, `columns` a row.
-class ImageGrid {
+// One image of a model, as near as bytes come. [3, size, size], normalised
+Image image_of(const float* pixels, int size, const Normalisation& n) {
+  Image image(size, size);
+  for (size_t c = 0; c < 3; ++c)
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x, ++pixels) {
+        const float value = 255 * (*pixels * n.deviation[c] + n.mean[c]);
+        image.at(y, x)[c] = static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
+      }
+  return image;
+}
+
+// Rows of images, each under the name of its class.
+class GridSheet {
  public:
-  ImageGrid(int64_t rows, int64_t columns, int64_t size, const std::string& path)
-      : columns_(columns), size_(size) {
-    const int64_t height = margin + rows * (size + margin), width = margin + columns * (size + margin);
-    check_dimensions(height, width, path);
-    image_.resize(static_cast<int>(height), static_cast<int>(width));
-    std::fill(image_.pixels.begin(), image_.pixels.end(), uint8_t{255});
+  GridSheet(const SampleGrid& grid, const Checkpoint& checkpoint)
+      : columns_(grid.count),
+        size_(static_cast<int>(checkpoint.data.image_size)),
+        factor_(std::max(1, (least_side + size_ - 1) / size_)),
+        sheet_(margin + static_cast<int>(std::ssize(grid.classes)) * row_height(),
+               std::max(least_width, margin + static_cast<int>(columns_) * (side() + margin))) {
+    int y = margin;
+    for (const int64_t k : grid.classes) {
+      sheet_.write(checkpoint.data.class_names.at(static_cast<size_t>(k)), y, margin,
+                   sheet_.image().width - 2 * margin);
+      y += row_height();
+    }
   }
 
-  // pixels [3, size, size], normalised
-  void put(int64_t number, const float* pixels, const Normalisation& n) {
-    const int64_t top = margin + number / columns_ * (size_ + margin),
-                  left = margin + number % columns_ * (size_ + margin);
-    for (size_t c = 0; c < 3; ++c)
-      for (int64_t y = 0; y < size_; ++y)
-        for (int64_t x = 0; x < size_; ++x, ++pixels) {
-          const float value = 255 * (*pixels * n.deviation[c] + n.mean[c]);
-          image_.at(static_cast<int>(top + y), static_cast<int>(left + x))[c] =
-              static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
-        }
+  void put(int64_t number, const Image& image) {
+    const auto row = static_cast<int>(number / columns_), column = static_cast<int>(number % columns_);
+    sheet_.put(image, margin + row * row_height() + Sheet::line_height, margin + column * (side() + margin),
+               factor_);
   }
-
-  Image take() { return std::move(image_); }
+  const Image& image() const { return sheet_.image(); }
 
  private:
-  int64_t columns_, size_;
-  Image image_;
+  int side() const { return size_ * factor_; }
+  int row_height() const { return Sheet::line_height + side() + margin; }
+
+  int64_t columns_;
+  int size_, factor_;
+  Sheet sheet_;
 };
 
 }  // namespace
@@ -74,7 +91,7 @@ Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, con
   check(checkpoint.model.in_channels() == 3, where, ": ", checkpoint.path.string(), " draws ",
         checkpoint.model.in_channels(), " channels; a picture has 3");
   const int64_t size = checkpoint.data.image_size, images = std::ssize(grid.classes) * grid.count;
-  ImageGrid sheet(std::ssize(grid.classes), grid.count, size, where);
+  GridSheet sheet(grid, checkpoint);
   for (int64_t first = 0; first < images; first += at_once) {
     std::vector<int64_t> labels;
     for (int64_t i = first; i < std::min(images, first + at_once); ++i)
@@ -84,9 +101,10 @@ Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, con
     const Tensor drawn =
         checkpoint.model.sample(Tensor::from(labels, {count}).to(device), how, pass).to(Device::cpu);
     for (int64_t i = 0; i < count; ++i)
-      sheet.put(first + i, drawn.data<float>() + i * 3 * size * size, checkpoint.data.normalisation);
+      sheet.put(first + i, image_of(drawn.data<float>() + i * 3 * size * size, static_cast<int>(size),
+                                    checkpoint.data.normalisation));
   }
-  return sheet.take();
+  return sheet.image();
 }
 
 }  // namespace tessera

@@ -16,9 +16,9 @@ struct SampleGrid {
   uint64_t seed = 0;
 };
 
-// Draws the grid with a diffusion model, on white; the same bits whatever the thread count. Fails for a
-// checkpoint of another kind of model, and for a picture past the limits of image.h; messages begin with
-// `where`.
+// Draws the grid with a diffusion model; the same bits whatever the thread count. Each row is under the name
+// of its class, and small images are enlarged by a whole factor. Fails for a checkpoint of another kind of
+// model, with a message that begins with `where`, and for a sheet past the limits of image.h.
 Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how,
                        Device device, const std::string& where);
 

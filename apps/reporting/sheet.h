@@ -14,8 +14,8 @@ class Sheet {
 
   // Draws the picture enlarged `factor` times, its top left corner at (y, x).
   void put(const Image& image, int y, int x, int factor);
-  // Writes a line of text in stb_easy_font, its top left corner at (y, x). Characters other than ASCII become
-  // '?'; text wider than `width` pixels is shortened and ends in "..".
+  // Writes a line of text (lettering.h), its top left corner at (y, x); what is wider than `width` pixels is
+  // shortened and ends in "..".
   void write(const std::string& text, int y, int x, int width, bool faint = false);
 
   static constexpr int line_height = 24;  // of a line of text, in pixels

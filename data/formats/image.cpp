@@ -6,8 +6,10 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <string_view>
 
 #include "data/formats/decoding.h"
+#include "data/formats/intact.h"
 #include "data/formats/jpeg.h"
 #include "data/formats/png.h"
 #include "engine/core/error.h"
@@ -48,6 +50,23 @@ using Bytes = std::span<const uint8_t>;
 
 enum class Format { jpeg, png, bmp };
 
+// Names a format that is known but not read, whatever the file is called; empty for other files.
+std::string foreign_format(Bytes bytes) {
+  const auto has = [&](size_t at, std::string_view magic) {
+    return bytes.size() >= at + magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin() + at);
+  };
+  using namespace std::string_view_literals;
+  const char* name = has(0, "RIFF") && has(8, "WEBP")               ? "WebP"
+                     : has(0, "II*\0"sv) || has(0, "MM\0*"sv)       ? "TIFF"
+                     : has(0, "GIF8")                               ? "GIF"
+                     : has(4, "ftypavif") || has(4, "ftypavis")     ? "AVIF"
+                     : has(4, "ftyphei") || has(4, "ftypmif1")      ? "HEIC"
+                     : has(0, "\xFF\x0A") || has(4, "JXL \r\n\x87") ? "JPEG XL"
+                     : has(0, "\0\0\0\x0CjP  "sv)                   ? "JPEG 2000"
+                                                                    : "";
+  return *name == 0 ? "" : std::string("it is ") + name + ": convert it, as with mogrify -format png";
+}
+
 Format format_of(Bytes bytes, const std::string& path) {
   const auto starts_with = [&](std::initializer_list<uint8_t> magic) {
     return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
@@ -55,7 +74,8 @@ Format format_of(Bytes bytes, const std::string& path) {
   if (starts_with({0xFF, 0xD8, 0xFF})) return Format::jpeg;
   if (starts_with({0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'})) return Format::png;
   if (starts_with({'B', 'M'})) return Format::bmp;
-  fail(path, ": not a JPEG, PNG or BMP file", bytes.empty() ? " (it is empty)" : "");
+  const std::string other = bytes.empty() ? "it is empty" : foreign_format(bytes);
+  fail(path, ": not a JPEG, PNG or BMP file", other.empty() ? "" : " (" + other + ")");
 }
 
 uint32_t little_endian(Bytes bytes, size_t at, size_t count) {
@@ -106,13 +126,16 @@ bool jpeg_intact(Bytes bytes, size_t& at) {
   return false;
 }
 
-// Whether a BMP has all its rows. Needed because stb_image fills missing ones with black.
-bool bmp_complete(Bytes bytes, int height, int width) {
-  if (bytes.size() < 30) return false;
+// Fails unless a BMP has all its rows. Needed because stb_image fills missing ones with black.
+void check_bmp(Bytes bytes, int height, int width, const std::string& path) {
+  const auto check_rows = [&](bool complete) {
+    check(complete, path, ": the BMP ends before its ", height, " rows of ", width, " pixels; cut short?");
+  };
+  check_rows(bytes.size() >= 30);
   const bool old_header = little_endian(bytes, 14, 4) == 12;
   const int64_t data = little_endian(bytes, 10, 4), bits = little_endian(bytes, old_header ? 24 : 28, 2);
   const int64_t row_bytes = (width * bits + 31) / 32 * 4;
-  return data + row_bytes * height <= static_cast<int64_t>(bytes.size());
+  check_rows(data + row_bytes * height <= static_cast<int64_t>(bytes.size()));
 }
 
 void check_file_size(Bytes bytes, const std::string& path) {
@@ -139,8 +162,7 @@ Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   if (format == Format::png) check_png(bytes, path);
   auto [height, width] = header_dimensions(bytes, path);
   check_dimensions(height, width, path);
-  check(format != Format::bmp || bmp_complete(bytes, height, width), path, ": the BMP ends before its ",
-        height, " rows of ", width, " pixels; cut short?");
+  if (format == Format::bmp) check_bmp(bytes, height, width, path);
   if (format == Format::png && must_verify_first(bytes, height, width, png_pixel_bytes))
     check_png_pixels(bytes, path);
   int components = 0;
@@ -179,6 +201,22 @@ std::array<int, 2> image_dimensions(Bytes bytes, const std::string& path) {
   format_of(bytes, path);
   check_file_size(bytes, path);
   return header_dimensions(bytes, path);
+}
+
+void check_intact(Bytes bytes, const std::string& path) {
+  check_file_size(bytes, path);
+  size_t at = 0;
+  switch (format_of(bytes, path)) {
+    case Format::jpeg:
+      if (!jpeg_intact(bytes, at)) decode_image(bytes, path);  // libjpeg knows what of it is harmless
+      return;
+    case Format::png:
+      return check_png(bytes, path);
+    case Format::bmp:
+      const auto [height, width] = header_dimensions(bytes, path);
+      check_dimensions(height, width, path);
+      check_bmp(bytes, height, width, path);
+  }
 }
 
 Image load_image(const std::filesystem::path& path) {

@@ -64,7 +64,8 @@ void collect(const fs::path& folder, int32_t label, int depth, Items& items, Lef
     }
     const Kind kind = kind_of(entry);
     if (kind == Kind::foreign_image)
-      left_out.faults.push_back(entry.string() + ": JPEG, PNG and BMP are read; convert or remove it");
+      left_out.faults.push_back(
+          entry.string() + ": JPEG, PNG and BMP are read; convert it (mogrify -format png) or remove it");
     else if (kind == Kind::image)
       items.push_back({entry, label});
     else
@@ -127,11 +128,19 @@ Items hold_out(Items& train, const std::vector<std::string>& classes, double fra
   return held;
 }
 
+// The short side of the first training image that can be read. Damaged ones before it are for others to
+// report.
 int default_size(const Items& train, std::vector<std::string>& notes) {
-  const Image first = load_image(train.front().path);
-  const int size = std::min({first.height, first.width, largest_default_size});
-  notes.push_back("image size " + std::to_string(size) + ", after " + train.front().path.string());
-  return size;
+  std::string damage;
+  for (const FileSplit::Item& item : train) try {
+      const Image first = load_image(item.path);
+      const int size = std::min({first.height, first.width, largest_default_size});
+      notes.push_back("image size " + std::to_string(size) + ", after " + item.path.string());
+      return size;
+    } catch (const Error& error) {
+      if (damage.empty()) damage = error.what();
+    }
+  fail(damage);
 }
 
 fs::path validation_folder(const fs::path& dir, std::vector<std::string>& notes) {

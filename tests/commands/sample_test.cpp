@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "data/formats/image.h"
 #include "tests/commands/program.h"
 
@@ -76,20 +78,28 @@ TEST_CASE("sample writes a grid, the same for the same seed") {
     REQUIRE(said.code == 0);
     return load_image(folder / "grid.png");
   };
-  const Image all = drawn("--count 4 --steps 4");  // 40 images: more than are drawn at once
-  CHECK(all.height == 2 + 10 * 18);
-  CHECK(all.width == 2 + 4 * 18);
-  CHECK(all.at(0, 0)[0] == 255);  // the margin
+  const Image all = drawn("--count 4 --steps 4");    // 40 images: more than are drawn at once
+  constexpr int row = 24 + 64 + 6, column = 64 + 6;  // words, an image of 16 pixels enlarged, a gap
+  CHECK(all.height == 6 + 10 * row);
+  CHECK(all.width == 300);
+  CHECK(all.at(0, 0)[0] == 250);  // the margin
+  for (int y = 0; y < 64; ++y)    // each pixel is four by four
+    CHECK(std::equal(all.at(6 + 24 + y, 6), all.at(6 + 24 + y, 6) + 3 * 4, all.at(6 + 24 + y / 4 * 4, 6)));
+  const auto words = [&](int y) {  // the darkest value of a name's line
+    return *std::min_element(all.at(y, 0), all.at(y + 24, 0));
+  };
+  CHECK(words(6) < 100);
+  CHECK(words(6 + 9 * row) < 100);
 
   const std::string two = "--classes star,7 --count 3 --steps 4 ";
   const Image first = drawn(two);
-  CHECK(first.height == 2 + 2 * 18);
-  CHECK(first.width == 2 + 3 * 18);
+  CHECK(first.height == 6 + 2 * row);
+  CHECK(drawn("--classes star --count 8 --steps 4").width == 6 + 8 * column);
   CHECK(drawn(two + "--threads 1") == first);
   CHECK(drawn(two + "--seed 1") != first);
   CHECK(drawn(two + "--sampler ddpm") != first);
   CHECK(drawn(two + "--guidance 4") != first);
-  CHECK(drawn("--classes 0 --count 1").height == 20);  // all of the chain's 40 steps
+  CHECK(drawn("--classes 0 --count 1").height == 6 + row);  // all of the chain's 40 steps
 }
 
 TEST_CASE("what cannot be trained or drawn is refused") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "data/formats/image.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -204,4 +205,28 @@ TEST_CASE("a folder with several faults names them all at once") {
   CHECK(said.code != 0);
   for (const char* name : {"one.gif", "two.webp", "b holds no JPEG", "empty holds no JPEG"})
     CHECK((said.out + said.err).find(name) != std::string::npos);
+}
+
+TEST_CASE("damaged pictures are named before the first step, and counted by data info") {
+  const TemporaryFolder folder;
+  Image image(8, 8);
+  for (const char* name : {"a", "b"})
+    for (int i = 0; i < 4; ++i) {
+      const auto path = folder / "data" / name / (std::to_string(i) + ".png");
+      std::filesystem::create_directories(path.parent_path());
+      std::ranges::fill(image.pixels, static_cast<uint8_t>(20 * i));
+      write_png(path, image);
+    }
+  for (const char* name : {"data/a/0.png", "data/b/3.png"}) put(folder / name, "no picture");
+  const std::string data = (folder / "data").string();
+  const Said said = tessera_program("train --dataset folder --data " + data + " --model sl-vit --out " +
+                                    (folder / "run").string());
+  CHECK(said.code == 2);
+  CHECK(said.complains_of("2 of 8 picture files cannot be read"));
+  for (const char* name : {"a/0.png", "b/3.png"}) CHECK(said.complains_of(name));
+  CHECK_FALSE(std::filesystem::exists(folder / "run"));
+  const Said info = tessera_program("data info folder " + data + " --json");
+  CAPTURE(info.err);
+  REQUIRE(info.code == 0);
+  CHECK(info.json()["damaged"].size() == 2);
 }

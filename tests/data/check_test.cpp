@@ -55,6 +55,28 @@ TEST_CASE("check: unreadable pictures, and a share that grows to 1") {
   CHECK(find(check, "unreadable")->examples.at(0).find("b.png") != std::string::npos);
 }
 
+TEST_CASE("check: damaged files are named before a run, all of them") {
+  const TemporaryFolder folder;
+  put_folder(folder.path());
+  const auto opened = [&] { return open_dataset("folder", folder.path()); };
+  FileLook look = check_files(opened(), 60);
+  CHECK(look.files == 12);
+  CHECK(look.looked_at == 12);
+  CHECK(look.damaged.empty());
+  CHECK(expect_intact_files(opened(), 60).empty());
+  CHECK(expect_intact_files(opened(), 0).find("0 of 12 picture files") == 0);
+  CHECK(check_files(open_dataset("shapes", ""), 60).files == 0);
+
+  // The very first picture, which the image size is taken from, is one of them.
+  put(folder / "train" / fs::path("cats") / "a.png", std::vector<uint8_t>{});
+  put(folder / "val" / fs::path("dogs") / "b.png", std::vector<uint8_t>{1, 2, 3});
+  look = check_files(opened(), 60);
+  REQUIRE(look.damaged.size() == 2);
+  CHECK(look.damaged[0].find("a.png") != std::string::npos);
+  check_refused([&] { expect_intact_files(opened(), 60); }, "2 of 12 picture files cannot be read", "a.png",
+                "b.png");
+}
+
 TEST_CASE("check: copies within a split are noted, copies in both are wrong") {
   const TemporaryFolder folder;
   put_folder(folder.path());

@@ -164,6 +164,13 @@ TEST_CASE("a choice that makes no sense is shown with its reason") {
   CHECK(rows[1]["runs"] == 0);
   CHECK(rows[1]["note"].get<std::string>().starts_with("refused: "));
   CHECK(has(bytes_of(folder / "out" / "table.md"), "refused: "));
+  const Said seeds = tessera_program(joined(
+      words_of(folder, {"--grid", "model.tokenizer.patch_size=4,5", "--seeds", "2", "--epochs", "1"})));
+  const size_t refused = seeds.out.find("refused: ");
+  REQUIRE(refused != std::string::npos);
+  CHECK(refused < seeds.out.find("[1/4]"));  // two of four choices, with two seeds
+  CHECK(std::string_view(seeds.out).substr(refused).find("[4/4]") != std::string_view::npos);
+  CHECK(seeds.out.find("refused: ", seeds.out.find("[1/4]")) >= seeds.out.find("note"));  // in the table
   const TemporaryFolder none;
   const Said all = tessera_program(joined(words_of(none, {"--set", "model.dpeth=2", "--epochs", "1"})));
   CHECK(all.code == 2);

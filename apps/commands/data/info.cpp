@@ -9,6 +9,7 @@
 #include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
+#include "data/check.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
@@ -22,6 +23,8 @@ struct Options {
   int image_size = 0;
   bool json = false;
 };
+
+constexpr double most_seconds = 5;  // of the look at the picture files
 
 constexpr Column summary_columns[] = {
     {"name", "data set"},
@@ -65,18 +68,25 @@ Json describe(const Dataset& data) {
 }
 
 void print_for_people(Json info) {
-  const Json classes = info["classes"], notes = info["notes"];
+  const Json classes = info["classes"], notes = info["notes"], damaged = info["damaged"];
   info["classes"] = classes.size();
   print_record(summary_columns, info);
   for (const Json& note : notes) fmt::print("\nNote: {}\n", printable(note.get<std::string>()));
   fmt::print("\n");
   print_table(class_columns, classes);
+  if (!damaged.empty()) fmt::print("\n{} picture files cannot be read:\n", damaged.size());
+  for (const Json& each : damaged) fmt::print("  {}\n", printable(each.get<std::string>()));
 }
 
 ExitCode show_info(const Options& options) {
   DatasetOptions how = options.source.options();
   how.image_size = options.image_size;
-  const Json info = describe(open_dataset(options.source.name, options.source.folder, how));
+  const Dataset dataset = open_dataset(options.source.name, options.source.folder, how);
+  Json info = describe(dataset);
+  const FileLook look = check_files(dataset, most_seconds);
+  info["damaged"] = look.damaged;
+  if (look.looked_at < look.files)
+    info["notes"].push_back(fmt::format("{} of {} picture files were looked at", look.looked_at, look.files));
   if (options.json)
     print_json(info);
   else

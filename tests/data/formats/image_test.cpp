@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "data/formats/intact.h"
 #include "tests/data/files.h"
 #include "tests/data/formats/grey_png.h"
 
@@ -86,6 +87,20 @@ TEST_CASE("image: what is no picture is refused by name") {
         decode_image(Bytes{'G', 'I', 'F', '8', '9', 'a'}, "a.png");
       },
       "a.png", "JPEG, PNG or BMP");
+  const std::array<std::array<std::string, 2>, 7> foreign{{{"GIF", "GIF89a"},
+                                                           {"WebP", std::string("RIFF\0\0\0\0WEBPVP8 ", 16)},
+                                                           {"TIFF", std::string("II*\0\x08\0\0\0", 8)},
+                                                           {"TIFF", std::string("MM\0*\0\0\0\x08", 8)},
+                                                           {"HEIC", std::string("\0\0\0\x18"
+                                                                                "ftypheic",
+                                                                                12)},
+                                                           {"AVIF", std::string("\0\0\0\x18"
+                                                                                "ftypavif",
+                                                                                12)},
+                                                           {"JPEG XL", "\xFF\x0A"}}};
+  for (const auto& [name, text] : foreign)
+    check_refused([&] { decode_image(Bytes(text.begin(), text.end()), "a.jpg"); }, "a.jpg",
+                  "it is " + name + ": convert it");
   check_refused([] { load_image("nowhere/a.png"); }, "nowhere/a.png", "cannot open it: No such file");
   const TemporaryFolder folder;
   check_refused([&] { load_image(folder.path()); }, "is a folder, wanted a file");
@@ -102,6 +117,26 @@ TEST_CASE("image: whatever is cut off a file, it is refused and never made up") 
       check_refused([&] { decode_image(std::span(whole).first(length), "cut"); }, "cut: ");
     }
   }
+}
+
+TEST_CASE("image: a file is seen to be whole, or not, as by its decoder") {
+  const TemporaryFolder folder;
+  const std::array<Bytes, 3> files = {grey_jpeg(), png_bytes(folder, random_image(9, 9, 2)),
+                                      bmp(2, 2, Bytes(16, 7))};
+  for (const Bytes& whole : files) {
+    CHECK_NOTHROW(check_intact(whole, "whole"));
+    for (size_t length = 0; length < whole.size(); ++length) {
+      CAPTURE(length);
+      check_refused([&] { check_intact(std::span(whole).first(length), "cut"); }, "cut: ");
+    }
+  }
+  Bytes longer = grey_jpeg();  // cameras write more behind the picture
+  longer.insert(longer.end(), {'M', 'O', 'R', 'E'});
+  CHECK_NOTHROW(check_intact(longer, "longer"));
+  CHECK_NOTHROW(decode_image(longer, "longer"));
+  Bytes flipped = files[1];
+  flipped[flipped.size() / 2] ^= 1;
+  check_refused([&] { check_intact(flipped, "flipped.png"); }, "flipped.png: ");
 }
 
 TEST_CASE("image: a damaged PNG is noticed by its checksums") {
