@@ -136,7 +136,10 @@ std::string line_of(const Series& s, const std::string& color, const Span& x, co
       dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x.at(s.x[i]), y.at(s.y[i]));
   }
   return fmt::format("<path class=\"series{}\" style=\"stroke:{}\" d=\"{}\"/><g style=\"fill:{}\">{}</g>\n",
-                     s.dashed ? " dashed" : "", color, path, color, dots);
+                     s.faint    ? " faint"
+                     : s.dashed ? " dashed"
+                                : "",
+                     color, path, color, dots);
 }
 
 // The points with their texts as JSON, for the page's script.

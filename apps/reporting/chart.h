@@ -16,6 +16,7 @@ struct Series {
   // From 0 to 1: where the series stands among others that have an order, as layers have; its colour is then
   // one between blue and orange. -1: it has none.
   double place = -1;
+  bool faint = false;  // thin and pale, for values that scatter around another series
 };
 
 // How numbers are written: with four digits, as a percentage, or as whole numbers.

@@ -11,16 +11,34 @@ namespace tessera {
 
 namespace {
 
-// One curve of a run: a column of metrics.csv, or a number of the epoch events.
+// One curve of a run: a column of metrics.csv, a number of the epoch events, or one of the steps.
 struct Curve {
   std::string name;
-  const char* key;
+  const char* key = "";
   bool dashed = false;
   bool of_events = false;
+  double StepRow::*of_steps = nullptr;
+  bool where_no_epochs = false;  // of runs without a finished epoch alone
 };
 
 std::vector<double> values_of(const RunRecord& run, const Curve& curve) {
   return curve.of_events ? run.epoch_events(curve.key) : run.column(curve.key);
+}
+
+// The curve's points, x in epochs.
+Series series_of(const RunRecord& run, const Curve& curve) {
+  Series series{curve.name, {}, {}};
+  if (curve.of_steps != nullptr) {
+    series.faint = curve.of_steps == &StepRow::loss;
+    for (const StepRow& row : run.steps) {
+      series.x.push_back(row.epoch);
+      series.y.push_back(row.*curve.of_steps);
+    }
+    return series;
+  }
+  series.y = values_of(run, curve);
+  for (size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
+  return series;
 }
 
 bool any(const std::vector<double>& values) {
@@ -30,14 +48,12 @@ bool any(const std::vector<double>& values) {
 // Each curve of a single run has a colour. With several runs each run has a colour, and all of its curves but
 // the last are dashed.
 Chart chart_of(std::span<const RunRecord> runs, const std::vector<Curve>& list, Axis y, bool marked) {
-  Chart chart{.x = {"epoch", NumberStyle::integer}, .y = std::move(y)};
+  const bool by_steps = std::ranges::any_of(list, [](const Curve& c) { return c.of_steps != nullptr; });
+  Chart chart{.x = {"epoch", by_steps ? NumberStyle::plain : NumberStyle::integer}, .y = std::move(y)};
   for (size_t r = 0; r < runs.size(); ++r) {
-    std::vector<double> epochs(static_cast<size_t>(runs[r].epochs()));
-    for (size_t i = 0; i < epochs.size(); ++i) epochs[i] = static_cast<double>(i + 1);
     for (const Curve& curve : list) {
-      std::vector<double> values = values_of(runs[r], curve);
-      if (!any(values)) continue;
-      Series series{curve.name, epochs, std::move(values)};
+      Series series = series_of(runs[r], curve);
+      if (!any(series.y) || (curve.where_no_epochs && !runs[r].rows.empty())) continue;
       if (runs.size() > 1) {
         series.color = static_cast<int>(r);
         series.dashed = curve.dashed;
@@ -70,8 +86,12 @@ std::string curves_section(std::span<const RunRecord> runs) {
         chart_of(runs, list, std::move(y), std::string_view(list.back().key).starts_with("validation"));
     if (!chart.series.empty()) all.push_back(card(title, note, chart_html(chart)));
   };
-  add("Loss", several ? "training dashed, validation solid" : "",
-      {{"training", "train_loss", true}, {"validation", "validation_loss"}}, {"loss"});
+  const bool stepwise = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.steps.empty(); });
+  // Several runs' losses of each step would cover one another.
+  const Curve each_step{.name = "each step", .of_steps = &StepRow::loss, .where_no_epochs = several};
+  const std::vector<Curve> losses{
+      each_step, {"training", "train_loss", true}, {"validation", "validation_loss"}};
+  add("Loss", several ? "training dashed, validation solid" : "", losses, {"loss"});
   const Axis share{runs.front().task == Task::segment ? "mean IoU" : "accuracy", NumberStyle::percent};
   std::vector<Curve> accuracy{{"training", "train_accuracy", true}, {"validation", "validation_top1"}};
   constexpr int64_t many_classes = 10;  // the top five of fewer are nearly all of them
@@ -90,11 +110,17 @@ std::string curves_section(std::span<const RunRecord> runs) {
     case Task::diffuse:
       break;
   }
-  add("Learning rate", "at the last step of each epoch", {{"learning rate", "lr"}}, {"learning rate"});
+  if (stepwise)
+    add("Learning rate", "", {{.name = "learning rate", .of_steps = &StepRow::lr}}, {"learning rate"});
+  else
+    add("Learning rate", "at the last step of each epoch", {{"learning rate", "lr"}}, {"learning rate"});
   add("Throughput", "training images a second", {{"images/s", "images_per_second", false, true}},
       {"images/s"});
-  add("Gradient norm", "of all parameters together, before clipping, mean over the epoch",
-      {{"gradient norm", "gradient_norm"}}, {"norm"});
+  const std::string norm = "of all parameters together, before clipping";
+  if (stepwise)
+    add("Gradient norm", norm, {{.name = "gradient norm", .of_steps = &StepRow::gradient_norm}}, {"norm"});
+  else
+    add("Gradient norm", norm + ", mean over the epoch", {{"gradient norm", "gradient_norm"}}, {"norm"});
   if (std::ranges::any_of(runs, waits_for_data))
     add("Waiting for data", "seconds of an epoch in which training waited for pictures",
         {{"seconds", "wait_seconds", false, true}}, {"seconds"});

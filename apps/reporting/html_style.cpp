@@ -55,6 +55,7 @@ svg .axis { stroke: var(--line); stroke-width: 1; }
 svg .mark { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 3 3; }
 svg .series { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
 svg .dashed { stroke-dasharray: 5 4; }
+svg .faint { stroke-width: 1; opacity: .5; }
 svg .cursor { stroke: var(--soft); stroke-width: 1; visibility: hidden; }
 #tip { position: fixed; pointer-events: none; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; padding: 7px 11px; font-size: 12.5px; box-shadow: 0 4px 16px rgba(0, 0, 0, 0.13);

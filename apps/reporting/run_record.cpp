@@ -123,6 +123,7 @@ RunRecord read_run(const fs::path& folder) {
   run.task = task_of(run.config.at("model"));
   read_metrics(run, folder / "metrics.csv");
   read_events(run, folder / "events.jsonl");
+  run.steps = read_step_file(folder);
   return run;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/training/precision.h"
+#include "apps/training/step_file.h"
 #include "apps/training/task.h"
 #include "engine/io/json.h"
 
@@ -22,6 +23,7 @@ struct RunRecord {
   std::vector<std::string> columns;       // of metrics.csv
   std::vector<std::vector<double>> rows;  // one for each epoch; NaN where a field is empty
   std::vector<Json> events;               // lines of events.jsonl
+  std::vector<StepRow> steps;             // rows of steps.csv
 
   int64_t epochs() const { return static_cast<int64_t>(rows.size()); }
   // A column of metrics.csv; all NaN if there is no such column. [epochs]

@@ -18,12 +18,14 @@ namespace tessera {
 ///   epoch-0010.safetensors  the weights after that epoch, where the config asks for some
 ///   state.safetensors  all that is needed to resume
 ///   state.previous.safetensors  the same after the epoch before, should the first one be damaged
+///   steps.csv          loss, learning rate and gradient norm of about a thousand steps of the run
 ///   watch.csv          rows about the layers of every so many steps, where the config asks for some
 ///   notes.txt          what its people wrote about it, a line each
 ///   report.html        a page about the run, written when it is finished
 ///
-/// Files are replaced atomically; only events.jsonl and watch.csv grow, by whole lines. A lock lets one
-/// process at a time train a run. Opening the folder removes files that a killed process left half written.
+/// Files are replaced atomically; only events.jsonl, steps.csv and watch.csv grow, by whole lines. A lock
+/// lets one process at a time train a run. Opening the folder removes files that a killed process left half
+/// written.
 class RunFolder {
  public:
   /// Makes the folder and those above it. Fails if it holds a run.

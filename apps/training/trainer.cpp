@@ -98,6 +98,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   evaluation_seconds_ = std::max(evaluation_seconds_, stop_.evaluation_seconds);
   if (ranks_.is_first() && config_.tensorboard && !finished())
     board_.emplace(folder.path(), steps_done(), facts_.normalisation);
+  if (ranks_.is_first() && !finished()) step_file_.emplace(folder.path(), steps_done());
   if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
@@ -151,6 +152,7 @@ void Trainer::finish_steps(RunFolder* folder, size_t left) {
     const StepResult result = step_.finish();
     const int64_t images = started.batch.images.dim(0);
     at_.add(result, images, started.lr);
+    note_step(result, started.lr);
     if (!result.note.empty()) progress_.note(result.note);
     if (board_) board_->step(steps_done(), result, started.lr, started.batch);
     if (watch_ && !result.layers.empty()) watch_->add(steps_done(), result.layers);
@@ -158,6 +160,13 @@ void Trainer::finish_steps(RunFolder* folder, size_t left) {
     if (result.trouble && !folder) progress_.note(*result.trouble + "; the step is left out");
     epoch_clock_.images += images;
   }
+}
+
+void Trainer::note_step(const StepResult& result, double lr) {
+  const int64_t step = steps_done();
+  if (!step_file_ || !StepFile::has_row(step, total_steps())) return;
+  const double epoch = static_cast<double>(step) / static_cast<double>(train_.batches());
+  step_file_->add({step, epoch, result.loss, lr, result.gradient_norm});
 }
 
 double Trainer::try_learning_rate(double lr) {

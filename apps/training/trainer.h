@@ -13,6 +13,7 @@
 #include "apps/training/progress.h"
 #include "apps/training/ranks.h"
 #include "apps/training/run_folder.h"
+#include "apps/training/step_file.h"
 #include "apps/training/tensorboard.h"
 #include "apps/training/time_plan.h"
 #include "apps/training/train_state.h"
@@ -111,6 +112,7 @@ class Trainer {
   void finish_steps(RunFolder* folder, size_t left);
   size_t most_left() const { return static_cast<size_t>(step_.most_under_way() - 1); }
   int64_t steps_started() const { return at_.step + std::ssize(under_way_); }  ///< in this epoch
+  void note_step(const StepResult& result, double lr);
   void note_trouble(RunFolder& folder, const std::string& trouble);
   void show(bool last);
   void fit_to_time(RunFolder& folder);  ///< in time_plan.cpp
@@ -156,7 +158,8 @@ class Trainer {
   Progress progress_;
   std::optional<TensorBoard> board_;
   std::optional<WatchFile> watch_;
-  bool ends_epoch_ = false;  ///< whether state.safetensors is good, and that after a whole epoch
+  std::optional<StepFile> step_file_;  ///< of the first rank
+  bool ends_epoch_ = false;            ///< whether state.safetensors is good, and that after a whole epoch
 };
 
 }  // namespace tessera

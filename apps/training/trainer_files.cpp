@@ -132,6 +132,7 @@ void Trainer::share_state() {
 
 void Trainer::save_state(const RunFolder& folder) {
   if (watch_) at_.watch_bytes = watch_->save();
+  if (step_file_) step_file_->save();
   if (!ranks_.is_first()) return;
   const NamedTensors tensors = state();
   expect_finite(tensors, folder.state());

@@ -1,19 +1,11 @@
 #include "apps/training/watch_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <fmt/core.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <string_view>
 
 #include "apps/training/csv.h"
-#include "engine/core/error.h"
-#include "engine/io/file.h"
 
 namespace tessera {
 
@@ -36,38 +28,24 @@ std::string WatchFile::head() {
   return line;
 }
 
-WatchFile::WatchFile(const std::filesystem::path& folder, int64_t bytes)
-    : path_(path_in(folder)),
-      descriptor_(::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
-  check(descriptor_ >= 0, path_.string(), ": cannot be opened: ", std::strerror(errno));
-  const std::string text = read_text(path_);
+WatchFile::WatchFile(const std::filesystem::path& folder, int64_t bytes) : file_(path_in(folder)) {
+  const std::string text = file_.text();
   const bool whole = std::ssize(text) >= bytes;
-  cut(whole ? bytes : static_cast<int64_t>(text.rfind('\n') + 1));
+  file_.cut(whole ? bytes : static_cast<int64_t>(text.rfind('\n') + 1));
   if (whole) return;
   fmt::print(stderr, "warning: {}: has lost rows; the run goes on behind those that are left\n",
-             path_.string());
-}
-
-WatchFile::~WatchFile() { close(descriptor_); }
-
-void WatchFile::cut(int64_t bytes) const {
-  check(ftruncate(descriptor_, bytes) == 0, path_.string(), ": cannot be cut: ", std::strerror(errno));
+             file_.path().string());
 }
 
 void WatchFile::add(int64_t step, const std::vector<LayerFigures>& layers) {
-  std::string rows = lseek(descriptor_, 0, SEEK_END) == 0 ? head() + "\n" : "";
+  std::string rows = file_.bytes() == 0 ? head() + "\n" : "";
   for (const LayerFigures& figures : layers) rows += row_of(step, figures);
-  for (std::string_view left = rows; !left.empty();) {
-    const ssize_t count = ::write(descriptor_, left.data(), left.size());
-    if (count < 0 && errno == EINTR) continue;
-    check(count >= 0, path_.string(), ": cannot be written: ", std::strerror(errno));
-    left.remove_prefix(static_cast<size_t>(count));
-  }
+  file_.add(rows);
 }
 
 int64_t WatchFile::save() const {
-  check(fsync(descriptor_) == 0, path_.string(), ": cannot be written: ", std::strerror(errno));
-  return lseek(descriptor_, 0, SEEK_END);
+  file_.save();
+  return file_.bytes();
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/training/growing_file.h"
 #include "apps/training/layer_figures.h"
 
 namespace tessera {
@@ -21,19 +22,13 @@ class WatchFile {
   /// Opens the file, or makes it, and keeps its first `bytes`. Says so, and keeps the whole lines, where
   /// there are fewer. Fails where it cannot be written.
   WatchFile(const std::filesystem::path& folder, int64_t bytes);
-  ~WatchFile();
-  WatchFile(const WatchFile&) = delete;
-  WatchFile& operator=(const WatchFile&) = delete;
 
   void add(int64_t step, const std::vector<LayerFigures>& layers);
   /// Makes sure that all rows are on the disk; returns the file's size in bytes.
   int64_t save() const;
 
  private:
-  void cut(int64_t bytes) const;
-
-  std::filesystem::path path_;
-  int descriptor_;
+  GrowingFile file_;
 };
 
 }  // namespace tessera

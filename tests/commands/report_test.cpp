@@ -113,6 +113,12 @@ TEST_CASE("report refuses what is no run") {
   check_page(html);
   CHECK(has(html, "No epoch is finished yet."));
   CHECK(!has(html, "<script>alert"));
+  CHECK(!has(html, ">Learning rate<"));
+  put(folder / "steps.csv", "step,epoch,loss,lr,gradient_norm\n1,0.1,2.5,1e-06,3\n2,0.2,,2e-06,4\n");
+  REQUIRE(tessera_program("report " + folder.path().string()).code == 0);
+  const std::string stepwise = bytes_of(folder / "report.html");
+  check_page(stepwise);
+  for (const char* title : {">Loss<", ">Learning rate<", ">Gradient norm<"}) CHECK(has(stepwise, title));
   std::filesystem::create_directory(folder / "dit");
   put(folder / "dit" / "config.json", R"({"model": {"arch": "dit"}})");
   const Said mixed = tessera_program("report " + folder.path().string() + " " + (folder / "dit").string());

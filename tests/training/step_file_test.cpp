@@ -1,0 +1,79 @@
+// steps.csv: which steps have a row, and that a run which is broken off has the rows of an unbroken one.
+
+#include "apps/training/step_file.h"
+
+#include <cmath>
+#include <limits>
+
+#include "engine/io/file.h"
+#include "tests/error_of.h"
+#include "tests/training/small_run.h"
+
+using namespace tessera;
+
+TEST_CASE("steps.csv: about a thousand rows, at equal distances") {
+  const auto rows = [](int64_t total) {
+    int64_t count = 0;
+    for (int64_t step = 1; step <= total; ++step) count += StepFile::has_row(step, total);
+    return count;
+  };
+  CHECK(rows(7) == 7);
+  CHECK(rows(1000) == 1000);
+  CHECK(rows(1001) == 501);  // the first, and every second
+  CHECK(rows(123456) == 996);
+}
+
+TEST_CASE("steps.csv: what is written is read, and later rows are cut off") {
+  const TemporaryFolder folder;
+  CHECK(read_step_file(folder.path()).empty());
+  {
+    const StepFile file(folder.path(), 0);
+    file.add({1, 0.25, 2.5, 1e-6, 3});
+    file.add({2, 0.5, std::numeric_limits<double>::quiet_NaN(), 2e-6, 4});
+    file.add({3, 0.75, 1.5, 3e-6, 5});
+    file.save();
+  }
+  CHECK(read_text(folder / "steps.csv") ==
+        "step,epoch,loss,lr,gradient_norm\n1,0.25,2.5,1e-06,3\n2,0.5,,2e-06,4\n3,0.75,1.5,3e-06,5\n");
+  const std::vector<StepRow> rows = read_step_file(folder.path());
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[2].epoch == 0.75);
+  CHECK(std::isnan(rows[1].loss));
+  CHECK(rows[1].gradient_norm == 4);
+  { const StepFile file(folder.path(), 2); }
+  CHECK(read_step_file(folder.path()).size() == 2);
+  write_file_atomically(folder / "steps.csv", read_text(folder / "steps.csv") + "3,0.7");  // a killed run's
+  CHECK(read_step_file(folder.path()).size() == 2);
+  { const StepFile file(folder.path(), 9); }
+  CHECK(read_text(folder / "steps.csv").ends_with("2,0.5,,2e-06,4\n"));
+  { const StepFile file(folder.path(), 0); }
+  CHECK(read_text(folder / "steps.csv").empty());
+
+  for (const char* text : {"epoch,loss\n1,2\n", "step,epoch,loss,lr,gradient_norm\n1,x,1,1,1\n",
+                           "step,epoch,loss,lr,gradient_norm\n0,1,1,1,1\n"}) {
+    CAPTURE(text);
+    write_file_atomically(folder / "steps.csv", text);
+    CHECK(error_of([&] { read_step_file(folder.path()); }).find("steps.csv: line ") != std::string::npos);
+  }
+}
+
+TEST_CASE("steps.csv: a run that is broken off anywhere has the rows of an unbroken one") {
+  const SmallRun run = small_run({{"model", small_vit}});
+  const TemporaryFolder folder;
+  train_in(folder / "whole", run);
+  const std::string whole = read_text(folder / "whole" / "steps.csv");
+  const std::vector<StepRow> rows = read_step_file(folder / "whole");
+  REQUIRE(rows.size() >= 6);
+  CHECK(rows.front().step == 1);
+  CHECK(rows.back().epoch == std::floor(rows.back().epoch));  // the run ends with an epoch
+  for (const StepRow& row : rows) CHECK(row.loss > 0);
+  for (int64_t stop = 1; stop < 6; ++stop) {
+    CAPTURE(stop);
+    const std::filesystem::path path = folder / ("broken-" + std::to_string(stop));
+    train_in(path, run, {.steps = stop});
+    CHECK(read_step_file(path).size() == static_cast<size_t>(stop));
+    write_file_atomically(path / "steps.csv", read_text(path / "steps.csv") + "99,9,1,1,1\n99,");
+    train_in(path, run);
+    CHECK(read_text(path / "steps.csv") == whole);
+  }
+}
