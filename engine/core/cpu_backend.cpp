@@ -61,8 +61,9 @@ class CpuBackend final : public DeviceBackend {
     const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void* block = std::aligned_alloc(alignment, rounded);
     check(block != nullptr, "memory: no ", bytes, " bytes left on the cpu; try a smaller batch");
-    // Large blocks live long and are walked whole: huge pages save most of their TLB misses.
-    if (alignment == huge_page) madvise(block, rounded, MADV_HUGEPAGE);
+    // Large blocks live long and are walked whole: huge pages save most of their TLB misses. A dry run writes
+    // nothing into them, but malloc's word before each would cost the system a huge page of zeros.
+    if (alignment == huge_page) madvise(block, rounded, DryRun::active() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
     return block;
   }
   void release(void* block, size_t bytes) override {
