@@ -21,6 +21,7 @@ namespace {
 
 constexpr double smoothing = 0.8;        // decay of the weights in smooth(), and of the running mean
 constexpr double shown_up_to = 1.5;      // times the first loss
+constexpr double climbed = 0.5;          // share of its fall that the loss has lost again at the turn
 constexpr double diverged_at = 4;        // times the lowest running mean of the loss
 constexpr int64_t rows_for_people = 20;  // a longer table is thinned out to about so many
 
@@ -39,8 +40,8 @@ Json rows_of(const RateCurve& curve) {
   for (size_t i = 0; i < curve.rates.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     rows.push_back({{"lr", curve.rates[i]}, {"loss", curve.losses[i]}, {"smoothed", curve.smoothed[i]}});
-    if (at == curve.steepest) rows.back()["note"] = "falls fastest";
     if (at == curve.lowest) rows.back()["note"] = "lowest";
+    if (at == curve.turn) rows.back()["note"] = "too high";
   }
   return rows;
 }
@@ -69,18 +70,17 @@ std::string drawing_of(const RateCurve& curve, const std::string& suggestion) {
   Chart chart{.x = {.label = "learning rate", .logarithmic = true}, .y = {.label = "training loss"}};
   chart.series = {{.name = "loss", .x = curve.rates, .y = clipped(curve.losses), .dashed = true},
                   {.name = "smoothed", .x = curve.rates, .y = clipped(curve.smoothed)}};
-  if (curve.steepest >= 0)
-    chart.mark = Mark{curve.rates[static_cast<size_t>(curve.steepest)], "falls fastest"};
+  if (curve.turn >= 0) chart.mark = Mark{curve.suggestion(), "suggestion"};
   return page("Learning rates", card("Loss as the learning rate grows", suggestion, chart_html(chart), true));
 }
 
 std::string suggestion_of(const RateCurve& curve) {
-  if (curve.steepest < 0)
+  if (curve.turn < 0)
     return "The loss never fell, so there is no suggestion. Are the labels right? Is the batch too small?";
   return fmt::format(
-      "Suggestion: --lr {:.1e}, where the loss falls fastest; it is lowest at {:.1e}{}.",
-      curve.rates[static_cast<size_t>(curve.steepest)], curve.rates[static_cast<size_t>(curve.lowest)],
-      curve.diverged ? fmt::format(", and beyond {:.1e} it diverges", curve.rates.back()) : "");
+      "Suggestion: --lr {:.1e}, a tenth of {:.1e}, where the loss has climbed half of its way back{}.",
+      curve.suggestion(), curve.rates[static_cast<size_t>(curve.turn)],
+      curve.diverged ? fmt::format("; beyond {:.1e} it diverges", curve.rates.back()) : "");
 }
 
 }  // namespace
@@ -104,14 +104,13 @@ void analyse_curve(RateCurve& curve) {
   const std::vector<double>& y = curve.smoothed;
   if (y.size() < 3) return;
   const int64_t lowest = std::min_element(y.begin(), y.end()) - y.begin();
-  double steepest = 0;
-  for (int64_t i = 1; i < lowest; ++i) {
-    const auto at = static_cast<size_t>(i);
-    const double slope = (y[at + 1] - y[at - 1]) / std::log(curve.rates[at + 1] / curve.rates[at - 1]);
-    if (slope < steepest) curve.steepest = i;
-    steepest = std::min(steepest, slope);
-  }
-  if (curve.steepest >= 0) curve.lowest = lowest;
+  const double fall = y.front() - y[static_cast<size_t>(lowest)];
+  if (fall <= 0) return;
+  curve.lowest = lowest;
+  curve.turn = lowest;
+  while (curve.turn + 1 < std::ssize(y) &&
+         y[static_cast<size_t>(curve.turn)] < y[static_cast<size_t>(lowest)] + climbed * fall)
+    ++curve.turn;
 }
 
 RateCurve sweep_rates(Trainer& trainer, const RateSweep& sweep) {
@@ -147,7 +146,7 @@ void find_lr(Trainer& trainer, const fs::path& folder, bool json) {
                 {"diverged", curve.diverged},
                 {"suggestion", nullptr},
                 {"plot", folder.empty() ? Json() : Json(plot.string())}};
-    if (curve.steepest >= 0) result["suggestion"] = curve.rates[static_cast<size_t>(curve.steepest)];
+    if (curve.turn >= 0) result["suggestion"] = curve.suggestion();
     print_json(result);
     return;
   }

@@ -18,16 +18,21 @@ struct RateSweep {
 struct RateCurve {
   std::vector<double> rates, losses, smoothed;  // one entry for each step that was taken
   bool diverged = false;                        // the sweep ended early
-  // Indices: where the smoothed loss is lowest, and where before that it falls fastest over the logarithm of
-  // the rate, which is the rate to train with. Both are -1 where the loss never fell.
-  int64_t lowest = -1, steepest = -1;
+  // Indices: where the smoothed loss is lowest, and where behind that it has climbed back half of its fall,
+  // or the sweep ends. Both are -1 where the loss never fell.
+  int64_t lowest = -1, turn = -1;
+
+  // A tenth of the rate at the turn; 0 where there is none. The steepest fall would tell less: the first
+  // rates that do anything move the head's bias to the classes' frequencies, which is a fall of the loss
+  // without any learning, and a tenth or a hundredth of the rate that trains best.
+  double suggestion() const { return turn < 0 ? 0 : rates[static_cast<size_t>(turn)] / 10; }
 };
 
 // Smooths in both directions: the mean of all values, those k places away weighed by decay^k. Unlike a
 // running mean it has no lag.
 std::vector<double> smooth(const std::vector<double>& values, double decay);
 
-// Fills in `smoothed`, `lowest` and `steepest` from the rates and losses.
+// Fills in `smoothed`, `lowest` and `turn` from the rates and losses.
 void analyse_curve(RateCurve& curve);
 
 // Trains with growing rates until the sweep ends, the loss is four times its best, or it is not finite. The

@@ -39,19 +39,32 @@ TEST_CASE("smoothing keeps a constant, and does not lag") {
   CHECK(smoothed[3] == doctest::Approx(smoothed[5]));
 }
 
-TEST_CASE("the steepest fall comes before the lowest loss") {
-  // A fall about 10^-3, a valley, and a cliff from 10^-1 on.
+TEST_CASE("the suggestion is a tenth of the rate at which the loss has climbed half of its way back") {
+  // A fall by 2 about 10^-3, a valley, and a cliff that is 1 high at 10^0.
   const RateCurve curve =
       curve_of(200, [](double x) { return 2 - std::tanh(2 * (x + 3)) + std::exp(std::min(8 * x, 5.0)); });
-  REQUIRE(curve.steepest >= 0);
-  CHECK(std::log10(curve.rates[static_cast<size_t>(curve.steepest)]) == doctest::Approx(-3).epsilon(0.03));
-  CHECK(curve.lowest > curve.steepest);
-  CHECK(std::log10(curve.rates[static_cast<size_t>(curve.lowest)]) < 0);
+  REQUIRE(curve.turn > curve.lowest);
+  CHECK(std::log10(curve.rates[static_cast<size_t>(curve.lowest)]) < -0.5);
+  CHECK(std::log10(curve.suggestion()) == doctest::Approx(-1).epsilon(0.15));
 }
 
-TEST_CASE("a loss that never falls suggests nothing") {
-  CHECK(curve_of(50, [](double x) { return 3 + x / 10; }).steepest == -1);
-  CHECK(curve_of(2, [](double x) { return -x; }).steepest == -1);
+TEST_CASE("the early fall of a head's bias, without any learning, does not set the suggestion") {
+  // A small ViT on shapes: a steep fall at 3e-5, a wide and noisy valley, and a cliff beyond 3e-2.
+  const RateCurve curve = curve_of(100, [](double x) {
+    return 2.55 - 0.13 * std::tanh(3 * (x + 4.5)) + 0.02 * std::sin(40 * x) + std::exp(3 * (x + 1));
+  });
+  CHECK(curve.suggestion() > 1e-3);
+  CHECK(curve.suggestion() < 5e-3);
+}
+
+TEST_CASE("a loss that never turns suggests a tenth of the last rate, one that never falls nothing") {
+  const RateCurve falling = curve_of(50, [](double x) { return 3 - x / 10; });
+  CHECK(falling.suggestion() == doctest::Approx(falling.rates.back() / 10));
+  for (const RateCurve& none :
+       {curve_of(50, [](double x) { return 3 + x / 10; }), curve_of(2, [](double x) { return -x; })}) {
+    CHECK(none.turn == -1);
+    CHECK(none.suggestion() == 0);
+  }
 }
 
 TEST_CASE("a sweep ends where the loss diverges, and repeats in every bit") {
