@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double smoothing = 0.8;        // decay of the weights in smooth(), and of the running mean
-constexpr double shown_up_to = 1.5;      // times the first loss
-constexpr double climbed = 0.5;          // share of its fall that the loss has lost again at the turn
+constexpr double shown_up_to = 1.5;      // times the first loss; more counts as so much
+constexpr double climbed = 0.25;         // share of its fall that the loss has lost again at the turn
 constexpr double diverged_at = 4;        // times the lowest running mean of the loss
 constexpr int64_t rows_for_people = 20;  // a longer table is thinned out to about so many
 
@@ -78,7 +78,7 @@ std::string suggestion_of(const RateCurve& curve) {
   if (curve.turn < 0)
     return "The loss never fell, so there is no suggestion. Are the labels right? Is the batch too small?";
   return fmt::format(
-      "Suggestion: --lr {:.1e}, a tenth of {:.1e}, where the loss has climbed half of its way back{}.",
+      "Suggestion: --lr {:.1e}, a tenth of {:.1e}, where the loss has climbed a quarter of its fall{}.",
       curve.suggestion(), curve.rates[static_cast<size_t>(curve.turn)],
       curve.diverged ? fmt::format("; beyond {:.1e} it diverges", curve.rates.back()) : "");
 }
@@ -100,7 +100,10 @@ std::vector<double> smooth(const std::vector<double>& values, double decay) {
 }
 
 void analyse_curve(RateCurve& curve) {
-  curve.smoothed = smooth(curve.losses, smoothing);
+  std::vector<double> losses =
+      curve.losses;  // a loss far above the first would set its neighbours' means alone
+  for (double& loss : losses) loss = std::min(loss, shown_up_to * losses.front());
+  curve.smoothed = smooth(losses, smoothing);
   const std::vector<double>& y = curve.smoothed;
   if (y.size() < 3) return;
   const int64_t lowest = std::min_element(y.begin(), y.end()) - y.begin();
