@@ -75,7 +75,7 @@ table.matrix { width: auto; border-collapse: separate; border-spacing: 1px; font
 table.matrix td, table.matrix th { border: none; padding: 0; text-align: center; }
 table.matrix th { padding: 2px 6px; font-weight: 400; font-size: 12px; max-width: 130px; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; }
-table.matrix th.row { text-align: right; vertical-align: middle; }
+table.matrix th.row { display: table-cell; text-align: right; vertical-align: middle; }
 table.matrix th.col { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
   padding: 6px 2px; max-width: none; max-height: 120px; }
 table.matrix td { border-radius: 2px; }
@@ -109,6 +109,7 @@ svg .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; }
   h2, h3 { break-after: avoid; }
   .card, figure, .figure, tr, .keys section { break-inside: avoid; }
   .card.wide { break-inside: auto; }
+  .card:has(table) { grid-column: 1 / -1; }
   .scroll, pre { overflow: visible; max-height: none; }
   .scroll thead th { position: static; }
   .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }

@@ -103,7 +103,7 @@ class Panels {
 };
 
 std::string caption(const NamedMap& named) {
-  return fmt::format("{} {:.1f}x", named.name, times_even(named.map));
+  return fmt::format("{}  {:.1f}x", named.name, times_even(named.map));
 }
 
 }  // namespace
@@ -123,7 +123,8 @@ Image overlay(const Image& image, const std::vector<NamedMap>& first_row, const 
   for (const NamedMap& head : heads) high = std::max(high, largest(head.map));
   for (size_t i = 0; i < heads.size(); ++i)
     panels.put(1 + i / columns, i % columns, caption(heads[i]), tinted(picture, heads[i].map, high));
-  panels.legend(heads.empty() ? "max; x: times even" : "max of heads; x: times even");
+  panels.legend(std::string(heads.empty() ? "the largest" : "the largest of all heads") +
+                "; 3.0x is three times an even share");
   return panels.image();
 }
 
