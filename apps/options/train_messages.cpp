@@ -52,8 +52,12 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
   for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
   if (!ranks.empty()) fmt::print("ranks  {}\n", ranks);
   if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");
-  fmt::print("run    {}: {} epochs of {} steps, {} images a step, {} threads, {}\n", folder.path().string(),
-             trainer.epochs(), trainer.steps_in_epoch(), config.batch, threads(), name(computing.precision));
+  const std::string length =
+      config.steps > 0 ? fmt::format("{} steps, {} an epoch", config.steps, trainer.steps_in_epoch())
+                       : fmt::format("{} epoch{} of {} steps", trainer.epochs(),
+                                     trainer.epochs() == 1 ? "" : "s", trainer.steps_in_epoch());
+  fmt::print("run    {}: {}, {} images a step, {} threads, {}\n", folder.path().string(), length,
+             config.batch, threads(), name(computing.precision));
   const bool asked = computing.device == Device::cpu && computing.precision == Precision::f32;
   if (const std::string advice = bf16_advice(computing, asked ? bf16_speed() : 0); !advice.empty())
     fmt::print("       {}\n", advice);

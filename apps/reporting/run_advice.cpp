@@ -41,7 +41,7 @@ std::string time_line(const RunRecord& run) {
   const double training = sum_of(run.epoch_events("seconds")),
                evaluation = sum_of(run.epoch_events("evaluation_seconds"));
   const Json rate = summary_of(run)["images_per_second"];
-  return fmt::format("{} epochs in {}, {} of it evaluation{}", run.epochs(),
+  return fmt::format("{} epoch{} in {}, {} of it evaluation{}", run.epochs(), run.epochs() == 1 ? "" : "s",
                      clock_text(training + evaluation), clock_text(evaluation),
                      rate.is_null() ? "" : fmt::format(", {:.0f} images/s", rate.get<double>()));
 }
