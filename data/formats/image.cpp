@@ -53,7 +53,9 @@ enum class Format { jpeg, png, bmp };
 // Names a format that is known but not read, whatever the file is called; empty for other files.
 std::string foreign_format(Bytes bytes) {
   const auto has = [&](size_t at, std::string_view magic) {
-    return bytes.size() >= at + magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin() + at);
+    return bytes.size() >= at + magic.size() &&
+           std::equal(magic.begin(), magic.end(), bytes.begin() + static_cast<int64_t>(at),
+                      [](char wanted, uint8_t byte) { return static_cast<uint8_t>(wanted) == byte; });
   };
   using namespace std::string_view_literals;
   const char* name = has(0, "RIFF") && has(8, "WEBP")               ? "WebP"
