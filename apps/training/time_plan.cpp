@@ -55,11 +55,12 @@ Speed Trainer::measure_speed(double seconds) {
   Speed speed{seconds_since(began) / static_cast<double>(taken), 0, train_.batches()};
   int64_t images = 0;
   const Clock::time_point then = Clock::now();
-  const auto evaluation =
-      evaluate(model_, *validation_, {validation_micro_batch(config_, device_), device_, [&](int64_t done) {
-                                        images = done;
-                                        return images == 0 || seconds_since(then) < seconds;
-                                      }});
+  EvaluateOptions how = validation_options(config_, {.device = device_, .ranks = &ranks_});
+  how.go_on = [&](int64_t done) {
+    images = done;
+    return images == 0 || seconds_since(then) < seconds;
+  };
+  const auto evaluation = evaluate(model_, *validation_, how);
   const double share =
       evaluation ? 1 : static_cast<double>(images) / static_cast<double>(validation_->images());
   speed.evaluation_seconds = seconds_since(then) / share;
