@@ -40,6 +40,7 @@ int64_t whole_number(const std::string& text, const std::string& option) {
   if (text.empty()) return number;  // it was not given
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, number);
+  check(read.ec != std::errc::result_out_of_range, "train: ", option, " ", text, " is out of range");
   check(read.ec == std::errc() && read.ptr == end, "train: ", option, " ", text,
         ": wanted a whole number, or auto");
   return number;

@@ -36,7 +36,7 @@ void check_kind_of_run(const TrainOptions& options) {
   check(!options.overfit || !options.automatic_batch(),
         "train: --overfit-batch: a batch of how many? Give --batch N in place of auto");
   if (!options.computing.ranks) return;
-  check(first.empty(), "train: ", first, " goes by one process's clock; start one rank");
+  check(first.empty(), "train: ", first, " computes on one rank; start one");
   check(!options.automatic_batch(),
         "train: --batch auto goes by one process's memory; start one rank, and give all its batch");
 }
