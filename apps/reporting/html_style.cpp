@@ -30,9 +30,9 @@ p { margin: 0 0 8px; }
 .note { font-size: 13px; }
 .lead b { color: var(--ink); font-weight: 600; }
 .warn { border-left: 3px solid var(--c1); padding: 8px 14px; background: var(--card); margin: 16px 0; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 14px; margin: 24px 0; }
-.figure { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; }
-.figure .value { font-size: 24px; font-weight: 650; letter-spacing: -0.01em; white-space: nowrap; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; margin: 24px 0; }
+.figure { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 13px 12px; }
+.figure .value { font-size: 22px; font-weight: 650; letter-spacing: -0.01em; white-space: nowrap; }
 .figure .name { font-size: 13px; }
 .figure .under { font-size: 12.5px; color: var(--soft); }
 .cards { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px; }
