@@ -26,6 +26,7 @@ class SharedBytes {
   SharedBytes& operator=(const SharedBytes&) = delete;
 
   uint8_t* data() const { return bytes_; }
+  void end_writing() const { mprotect(bytes_, count_, PROT_READ); }
 
  private:
   uint8_t* bytes_;
@@ -121,6 +122,7 @@ size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shap
         return true;
       }))
     pixels.reset();
+  if (pixels) pixels->end_writing();
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   // A machine's first rank names the memory; those of its host that find their own bytes there take it.
