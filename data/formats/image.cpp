@@ -165,6 +165,7 @@ Image decode_stb(Bytes bytes, Format format, const std::string& path) {
   auto [height, width] = header_dimensions(bytes, path);
   check_dimensions(height, width, path);
   if (format == Format::bmp) check_bmp(bytes, height, width, path);
+  if (format == Format::jpeg) check_jpeg_density(bytes, height, width, path);
   if (format == Format::png && must_verify_first(bytes, height, width, png_pixel_bytes))
     check_png_pixels(bytes, path);
   int components = 0;
@@ -188,6 +189,13 @@ void check_dimensions(int64_t height, int64_t width, const std::string& path) {
   check(height > 0 && width > 0, path, ": an image of ", width, " x ", height, " pixels");
   check(height <= max_image_pixels / width, path, ": ", width, " x ", height, " pixels, more than the ",
         max_image_pixels, " that are decoded");
+}
+
+void check_jpeg_density(Bytes bytes, int64_t height, int64_t width, const std::string& path) {
+  constexpr int64_t block = 8;
+  const int64_t blocks = (height + block - 1) / block * ((width + block - 1) / block);
+  check(blocks / 8 <= static_cast<int64_t>(bytes.size()), path, ": a JPEG of ", width, " x ", height,
+        " pixels in ", bytes.size(), " bytes, less than a bit for 8 x 8 pixels; cut short?");
 }
 
 Image decode_image(Bytes bytes, const std::string& path) {

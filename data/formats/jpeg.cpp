@@ -103,6 +103,7 @@ bool decode(std::span<const uint8_t> bytes, const std::string& path, Image* imag
   decoder.info.progress = &decoder.progress;
   const int64_t height = decoder.info.image_height, width = decoder.info.image_width;
   check_dimensions(height, width, path);
+  check_jpeg_density(bytes, height, width, path);
   const size_t row_bytes = static_cast<size_t>(width) * 3;
   if (!image) {
     if (jpeg_has_multiple_scans(&decoder.info) != 0)

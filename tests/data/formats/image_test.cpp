@@ -1,5 +1,6 @@
 #include "data/formats/image.h"
 
+#include <algorithm>
 #include <array>
 
 #include "data/formats/intact.h"
@@ -170,8 +171,20 @@ TEST_CASE("image: flipped bits never crash the decoders") {
   CHECK(static_cast<size_t>(decoded + refused) == 8 * (files[0].size() + files[1].size() + files[2].size()));
 }
 
+TEST_CASE("image: an even JPEG of as few bits as its codes allow is read") {
+  Bytes bytes = grey_jpeg(1024, 1024);
+  bytes.resize(bytes.size() - 3);               // the four blocks and the end
+  bytes.insert(bytes.end(), 2 * 16384 / 8, 0);  // two bits a block
+  bytes.insert(bytes.end(), {0xFF, 0xD9});
+  const Image image = decode_image(bytes, "even.jpg");
+  CHECK(image.height == 1024);
+  CHECK(std::all_of(image.pixels.begin(), image.pixels.end(), [](uint8_t v) { return v == 128; }));
+}
+
 TEST_CASE("image: a size that a header only claims costs no memory") {
   check_refused([] { decode_image(grey_jpeg(65000, 65000), "vast.jpg"); }, "vast.jpg", "65000 x 65000");
+  check_refused([] { decode_image(grey_jpeg(2835, 8193), "thin.jpg"); }, "thin.jpg", "8193 x 2835",
+                "less than a bit for 8 x 8 pixels");
   check_refused([] { decode_image(bmp(1 << 30, 1 << 30, {}), "vast.bmp"); }, "vast.bmp");
   check_refused([] { decode_image(bmp(30000, 1 << 20, {}), "vast.bmp"); }, "vast.bmp");
   check_refused([] { decode_image(png_of(100000, 100000, {}), "vast.png"); }, "vast.png", "100000 x 100000");
