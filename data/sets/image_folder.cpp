@@ -104,7 +104,8 @@ Items items_of(const fs::path& dir, const std::vector<std::string>& present,
 }
 
 // Moves `fraction` of each class, at least one image and never all, out of `train`.
-Items hold_out(Items& train, const std::vector<std::string>& classes, double fraction, uint64_t seed) {
+Items hold_out(Items& train, const fs::path& dir, const std::vector<std::string>& classes, double fraction,
+               uint64_t seed) {
   check(fraction > 0 && fraction < 1, "folder: a validation fraction of ", fraction,
         "; it lies between 0 and 1");
   Items kept, held;
@@ -113,7 +114,7 @@ Items hold_out(Items& train, const std::vector<std::string>& classes, double fra
     const auto end =
         std::find_if(begin, train.end(), [label](const auto& item) { return item.label != label; });
     const int64_t count = end - begin;
-    check(count >= 2, "folder: class ", classes[static_cast<size_t>(label)],
+    check(count >= 2, "folder: ", (dir / classes[static_cast<size_t>(label)]).string(),
           " has one picture; two are needed to hold one out for validation");
     const int64_t take = std::clamp(std::llround(fraction * static_cast<double>(count)), 1LL, count - 1LL);
     Random random = Random(seed).split(static_cast<uint64_t>(label));
@@ -176,7 +177,7 @@ Dataset open_image_folder(const fs::path& dir, const DatasetOptions& options) {
       dataset.notes.push_back("only " + std::to_string(present.size()) + " of " +
                               std::to_string(dataset.classes()) + " classes have validation images");
   } else {
-    validation = hold_out(train, dataset.class_names, options.validation_fraction, options.seed);
+    validation = hold_out(train, train_dir, dataset.class_names, options.validation_fraction, options.seed);
     dataset.notes.push_back(std::to_string(validation.size()) +
                             " images held out for validation, by class, with seed " +
                             std::to_string(options.seed));

@@ -5,14 +5,18 @@
 
 // The fuzzed readers: the target is NAME.cpp, its inputs are in corpus/NAME.
 #define TESSERA_FUZZ_TARGETS(X) \
+  X(ade20k)                     \
   X(annotations)                \
   X(cifar)                      \
+  X(class_folders)              \
   X(config)                     \
+  X(fixture)                    \
   X(idx)                        \
   X(jpeg)                       \
   X(json)                       \
   X(mat)                        \
   X(png)                        \
+  X(run_record)                 \
   X(safetensors)                \
   X(state)                      \
   X(token_labels)

@@ -100,7 +100,7 @@ TEST_CASE("folder: what is wrong is named, what is left out is said") {
   check_refused(open, "train/empty", "holds no JPEG");
   std::filesystem::remove(folder / "train/empty");
   std::filesystem::remove(folder / "train/dog/100.png");
-  check_refused(open, "class dog has one picture");
+  check_refused(open, "dog has one picture");
   std::filesystem::create_directory_symlink(folder / "train/cat", folder / "train/cat/again");
   check_refused(open, "folders deep");
 }
