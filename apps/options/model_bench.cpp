@@ -14,6 +14,11 @@ namespace tessera {
 
 Option* ModelBench::add_to(Command& command, const std::vector<DType>& dtypes) {
   Option* model = source.add_to(command, "--model");
+  add_run_to(command, dtypes);
+  return model;
+}
+
+void ModelBench::add_run_to(Command& command, const std::vector<DType>& dtypes) {
   const auto count = [&](const char* name, int64_t& value, const char* what) {
     command.add_option(name, value, what)->capture_default_str()->type_name("N")->check(positive());
   };
@@ -30,7 +35,6 @@ Option* ModelBench::add_to(Command& command, const std::vector<DType>& dtypes) {
   add_threads(command);
   add_seed(command, seed);
   add_json(command, json);
-  return model;
 }
 
 Model ModelBench::build_model(const Json& config) const {

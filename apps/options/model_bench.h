@@ -26,7 +26,8 @@ struct ModelBench {
   bool json = false;
   bool graph = true;  // on a GPU: replay a recorded step
 
-  Option* add_to(Command& command, const std::vector<DType>& dtypes);  // returns --model
+  Option* add_to(Command& command, const std::vector<DType>& dtypes);   // returns --model
+  void add_run_to(Command& command, const std::vector<DType>& dtypes);  // all but the model
   Model build_model(const Json& config) const;
   Tensor images(const Model& model) const;  // [B, C, H, W], standard normal
   Tensor labels(const Model& model) const;  // [B], a segmenter's [B, H, W]; any class
