@@ -29,11 +29,12 @@ FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
 .PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs \
-        torture soak fuzz compare-pictures hardening sbom emulate gpu-check gpu-bundle package install clean
+        torture soak fuzz compare-pictures hardening sbom emulate arm64 gpu-check gpu-bundle package install \
+        clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /make \1\t/' | expand -t 18
 
 deps: ## install what is missing of the Debian packages that the build needs
 	@.ci/deps $(PACKAGES)
@@ -148,6 +149,9 @@ emulate: deps ## test the CUDA kernels on this processor, without a GPU (SANITIZ
 	  taskset -c 0 $(EMULATED)/tessera parity --device cuda --dtype $$dtype tests/fixtures/*.safetensors || status=1; \
 	done; exit $$status
 
+arm64: deps ## build for ARM64 with Debian's cross compiler, and run the tests of the operations in qemu
+	@.ci/arm64 $(JOBS)
+
 gpu-check: deps ## run the tests of the CUDA backend, where there is one and a GPU (ARGS=--quick)
 	@.ci/gpu-check $(ARGS) $(JOBS)
 
@@ -162,4 +166,4 @@ install: build ## install program, libraries and package below PREFIX (/usr/loca
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what these commands built
-	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-hardened build-package build-cuda build-gpu build-emulated*
+	rm -rf $(BUILD) build-asan build-tsan build-lint build-coverage build-docs build-fuzz build-hardened build-package build-cuda build-gpu build-emulated* build-arm64
