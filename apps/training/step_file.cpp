@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -55,9 +56,13 @@ template <class F> void for_rows(std::string_view text, const std::filesystem::p
 
 StepFile::StepFile(const std::filesystem::path& folder, int64_t done) : file_(path_in(folder)) {
   size_t kept = 0;
-  for_rows(file_.text(), file_.path(), [&](const StepRow& row, size_t end) {
-    if (row.step <= done) kept = end;
-  });
+  try {
+    for_rows(file_.text(), file_.path(), [&](const StepRow& row, size_t end) {
+      if (row.step <= done) kept = end;
+    });
+  } catch (const Error& error) {
+    fmt::print(stderr, "warning: {}; the run goes on behind the rows before it\n", printable(error.what()));
+  }
   file_.cut(static_cast<int64_t>(kept));
 }
 

@@ -24,7 +24,8 @@ class StepFile {
  public:
   static std::filesystem::path path_in(const std::filesystem::path& folder) { return folder / "steps.csv"; }
 
-  /// Opens the file, or makes it, and cuts off the rows of steps after `done`, which run again. Fails where
+  /// Opens the file, or makes it, and cuts off the rows of steps after `done`, which run again. Says on
+  /// stderr where a line is no row, and cuts off from there: the run does not depend on the file. Fails where
   /// it cannot be written.
   StepFile(const std::filesystem::path& folder, int64_t done);
 

@@ -57,6 +57,15 @@ TEST_CASE("steps.csv: what is written is read, and later rows are cut off") {
   }
 }
 
+TEST_CASE("steps.csv: a damaged line does not keep a run from going on") {
+  const TemporaryFolder folder;
+  const std::string whole = "step,epoch,loss,lr,gradient_norm\n1,1,1,1,1\n";
+  write_file_atomically(folder / "steps.csv", whole + "2,x,1,1,1\n3,1,1,1,1\n");
+  const Quiet quiet;
+  { const StepFile file(folder.path(), 9); }
+  CHECK(read_text(folder / "steps.csv") == whole);
+}
+
 TEST_CASE("steps.csv: a run that is broken off anywhere has the rows of an unbroken one") {
   const SmallRun run = small_run({{"model", small_vit}});
   const TemporaryFolder folder;
