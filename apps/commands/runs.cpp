@@ -60,7 +60,7 @@ void print(const RunList& list) {
   for (const Json& row : rows)
     for (const Json& note : row.at("notes"))
       fmt::print("\nnote of {}: {}", row["run"].get<std::string>(), printable(note.get<std::string>()));
-  fmt::print("\n{} runs\n", list.rows.size());
+  fmt::print("\n{} run{}\n", list.rows.size(), list.rows.size() == 1 ? "" : "s");
 }
 
 ExitCode run(const Options& options) {

@@ -124,7 +124,7 @@ Image overlay(const Image& image, const std::vector<NamedMap>& first_row, const 
   for (size_t i = 0; i < heads.size(); ++i)
     panels.put(1 + i / columns, i % columns, caption(heads[i]), tinted(picture, heads[i].map, high));
   panels.legend(std::string(heads.empty() ? "the largest" : "the largest of all heads") +
-                "; 3.0x is three times an even share");
+                "; 1.0x is an even share");
   return panels.image();
 }
 

@@ -61,7 +61,8 @@ std::vector<Figure> figures_of(const RunRecord& run) {
     list.push_back({or_dash(s["last_loss"], plain), "validation loss", at_epoch(last)});
   list.push_back({or_dash(s["train_loss"], plain), "training loss", at_epoch(run.epochs())});
   list.push_back({or_dash(s["images_per_second"], plain), "images/s", "in training, mean"});
-  list.push_back({or_dash(s["seconds"], time_text), "training time", fmt::format("{} epochs", run.epochs())});
+  list.push_back({or_dash(s["seconds"], time_text), "training time",
+                  fmt::format("{} epoch{}", run.epochs(), run.epochs() == 1 ? "" : "s")});
   return list;
 }
 
