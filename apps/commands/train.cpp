@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
@@ -16,11 +17,13 @@
 #include "apps/reporting/measuring.h"
 #include "apps/reporting/rate_finder.h"
 #include "apps/reporting/rehearsal.h"
+#include "apps/reporting/run_record.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
 #include "apps/training/run_identity.h"
+#include "apps/training/saved_state.h"
 #include "apps/training/session.h"
 #include "data/check.h"
 
@@ -156,14 +159,38 @@ ExitCode start(const TrainOptions& options) {
   return train(trainer, config, dataset, folder, options, "start", stop);
 }
 
-ExitCode resume(const TrainOptions& options) {
-  const Stopwatch since_start;
+void check_resumable(const TrainOptions& options) {
   check_find_lr(options);
   check_kind_of_run(options);
   for (const std::string& option : run_options)
     check(!options.given(option), "train: ", option,
-          " would change the run that --resume goes on with; only --data, --device, --threads, --stop-after, "
-          "--time, --epochs, --lr, --patience and --set of some keys go with it");
+          " would change the run that --resume goes on with; only --data, --device, --precision, --threads, "
+          "--stop-after, --time, --epochs, --lr, --patience and --set of some keys go with it");
+}
+
+// The state that the run goes on from, of the first rank; and its precision for all of them, where the
+// command names none.
+std::optional<TensorFile> take_up(RunFolder& folder, TrainOptions& options) {
+  const auto saved = writes(options) ? read_saved_state(folder) : std::nullopt;
+  Computing& computing = options.computing;
+  if (options.given("--precision")) return saved;
+  if (writes(options)) {
+    const auto before = saved ? saved_precision(*saved) : std::nullopt;
+    computing.precision = before ? *before : precision_of(read_run(folder.path()));
+  }
+  if (computing.ranks)
+    computing.precision = precision_of(broadcast(*computing.ranks, std::string(name(computing.precision))));
+  return saved;
+}
+
+void begin_anew(RunFolder& folder) {
+  folder.keep_rows(0);
+  fmt::print("{} has no saved state yet: the run begins anew\n", folder.path().string());
+}
+
+ExitCode resume(TrainOptions options) {
+  const Stopwatch since_start;
+  check_resumable(options);
   const std::string path = options.resume.empty() ? options.out : options.resume;
   check(!path.empty(), "train: --resume which run? Give its folder");
   check(options.resume.empty() || !options.given("--out"), "train: --resume ", path,
@@ -173,6 +200,7 @@ ExitCode resume(const TrainOptions& options) {
   Json document = first ? read_json(folder.config()) : Json();
   if (Ranks* ranks = options.computing.ranks)
     document = parse_json(broadcast(*ranks, document.dump()), folder.config().string());
+  std::optional<TensorFile> saved = take_up(folder, options);
   std::vector<std::string> changed;
   const std::vector<std::string> assignments = changes_of(options, document);
   for (const std::string& assignment : assignments) {
@@ -184,14 +212,15 @@ ExitCode resume(const TrainOptions& options) {
   Dataset dataset = open_data(config.data, task_of(config.model));
   look_at_files(dataset, options);
   config.model = resolve_model(config.model, dataset);
-  if (!first || fs::exists(folder.state()) || fs::exists(folder.previous_state()))
-    config.init = {};  // the state holds the weights; the file may be gone
+  if (!first || saved) config.init = {};  // the state holds the weights; the file may be gone
   join_ranks(config, dataset, options);
   Trainer trainer(config, dataset, options.computing);
   std::vector<std::string> free_keys = changed;
   if (first && was_fitted(folder)) free_keys.push_back("steps");  // config.json has them before the state
-  if (first && !trainer.restore(folder, free_keys))
-    fmt::print("{} has no saved state yet: the run begins anew\n", path);
+  if (saved)
+    trainer.restore(folder, *std::exchange(saved, std::nullopt), free_keys);
+  else if (first)
+    begin_anew(folder);
   trainer.share_state();
   if (first && !changed.empty()) {
     write_json(folder.config(), document);

@@ -1,11 +1,14 @@
 #include "apps/training/saved_state.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/training/number_watch.h"
 #include "apps/training/run_identity.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -34,6 +37,29 @@ TensorFile read_state(const std::filesystem::path& path) {
         ": has no checksum, so it was not written by this program as it is");
   if (const auto bad = first_not_finite(file.tensors)) fail(file.where, ": ", *bad);
   return file;
+}
+
+std::optional<TensorFile> read_saved_state(RunFolder& folder) {
+  const bool is_there = std::filesystem::exists(folder.state());
+  if (!is_there && !std::filesystem::exists(folder.previous_state())) return std::nullopt;
+  try {
+    return read_state(folder.state());
+  } catch (const Error& error) {
+    if (!std::filesystem::exists(folder.previous_state())) throw;
+    fmt::print(stderr, "warning: {}\n", printable(error.what()));
+  }
+  TensorFile file = read_state(folder.previous_state());
+  fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where));
+  folder.event("fell_back", {{"state", folder.previous_state().filename().string()}});
+  return file;
+}
+
+std::optional<Precision> saved_precision(const TensorFile& file) {
+  const auto found = file.metadata.find("precision");
+  if (found == file.metadata.end()) return std::nullopt;
+  for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16})
+    if (name(precision) == found->second) return precision;
+  fail(file.where, ": precision: '", found->second, "' is not one of f32, tf32, bf16");
 }
 
 void expect_same_run(const TensorFile& file, const TrainConfig& config,

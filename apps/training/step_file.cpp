@@ -56,8 +56,9 @@ template <class F> void for_rows(std::string_view text, const std::filesystem::p
 
 StepFile::StepFile(const std::filesystem::path& folder, int64_t done) : file_(path_in(folder)) {
   size_t kept = 0;
+  const std::string text = file_.text();
   try {
-    for_rows(file_.text(), file_.path(), [&](const StepRow& row, size_t end) {
+    for_rows(text, file_.path(), [&](const StepRow& row, size_t end) {
       if (row.step <= done) kept = end;
     });
   } catch (const Error& error) {

@@ -26,7 +26,7 @@ class StepFile {
 
   /// Opens the file, or makes it, and cuts off the rows of steps after `done`, which run again. Says on
   /// stderr where a line is no row, and cuts off from there: the run does not depend on the file. Fails where
-  /// it cannot be written.
+  /// it cannot be read or written.
   StepFile(const std::filesystem::path& folder, int64_t done);
 
   /// Whether a run of `total` steps has a row for this one: for the first, and for each whose number the

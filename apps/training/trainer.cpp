@@ -53,6 +53,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       task_(task_of(config.model)),
       facts_(config.data, dataset),
       device_(computing.device),
+      precision_(computing.precision),
       model_(initial_model(config, computing.device)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       average_(average_of(config, model_)),

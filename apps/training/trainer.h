@@ -18,6 +18,7 @@
 #include "apps/training/time_plan.h"
 #include "apps/training/train_state.h"
 #include "apps/training/watch_file.h"
+#include "engine/io/safetensors.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/schedule.h"
 
@@ -50,6 +51,8 @@ class Trainer {
   /// if there is none yet; the run then begins anew. Fails for a state that was saved under another config,
   /// keys in `changed` apart, and for one that is damaged where there is no other.
   bool restore(RunFolder& folder, const std::vector<std::string>& changed = {});
+  /// The same for a state that has been read. Says so on stderr where it was computed in another precision.
+  void restore(RunFolder& folder, const TensorFile& state, const std::vector<std::string>& changed);
   /// Gives every rank the first one's weights, moments and position, as each needs before it runs. Only the
   /// first one has to restore().
   void share_state();
@@ -133,6 +136,7 @@ class Trainer {
   Task task_;
   DataFacts facts_;
   Device device_;
+  Precision precision_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> average_;  ///< of the weights, where the config asks for one

@@ -11,7 +11,6 @@
 #include "apps/training/saved_state.h"
 #include "apps/training/trainer.h"
 #include "engine/core/error.h"
-#include "engine/core/printable.h"
 #include "engine/io/safetensors.h"
 
 namespace tessera {
@@ -33,22 +32,6 @@ void expect_finite(const NamedTensors& tensors, const std::filesystem::path& pat
   if (const auto bad = first_not_finite(tensors))
     fail(path.string(), ": not written, what was there before is untouched: ", *bad,
          "; begin anew with a lower learning rate (--lr) or clipping (--set clip=1)");
-}
-
-// The saved state or, where that is damaged or gone, the one before it. Nothing where there is none yet.
-std::optional<TensorFile> read_saved_state(RunFolder& folder) {
-  const bool is_there = std::filesystem::exists(folder.state());
-  if (!is_there && !std::filesystem::exists(folder.previous_state())) return std::nullopt;
-  try {
-    return read_state(folder.state());
-  } catch (const Error& error) {
-    if (!std::filesystem::exists(folder.previous_state())) throw;
-    fmt::print(stderr, "warning: {}\n", printable(error.what()));
-  }
-  TensorFile file = read_state(folder.previous_state());
-  fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where));
-  folder.event("fell_back", {{"state", folder.previous_state().filename().string()}});
-  return file;
 }
 
 }  // namespace
@@ -142,22 +125,29 @@ void Trainer::save_state(const RunFolder& folder) {
                     {{"format", state_format()},
                      {"position", to_json(at_).dump()},
                      {"config", identity_of(config_).dump()},
-                     {"metrics", folder.rows()}});
+                     {"metrics", folder.rows()},
+                     {"precision", std::string(name(precision_))}});
   ends_epoch_ = at_.step == 0 && at_.epoch > 0;
   saved_ = Clock::now();
 }
 
 bool Trainer::restore(RunFolder& folder, const std::vector<std::string>& changed) {
-  const std::optional<TensorFile> found = read_saved_state(folder);
-  if (!found) {
+  const std::optional<TensorFile> file = read_saved_state(folder);
+  if (file)
+    restore(folder, *file, changed);
+  else
     folder.keep_rows(0);
-    return false;
-  }
-  const TensorFile& file = *found;
+  return file.has_value();
+}
+
+void Trainer::restore(RunFolder& folder, const TensorFile& file, const std::vector<std::string>& changed) {
   if (file.checked) {  // the older format knows no more
     expect_same_run(file, config_, changed);
     folder.restore_rows(metadata_of(file, "metrics"));
   }
+  if (const auto before = saved_precision(file); before && *before != precision_)
+    fmt::print(stderr, "warning: {}: the run was computing in {} and goes on in {}, with other bits\n",
+               folder.path().string(), name(*before), name(precision_));
   const std::string where = file.where + ": position";
   at_ = read_position(parse_json(metadata_of(file, "position"), where), where);
   check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
@@ -168,7 +158,6 @@ bool Trainer::restore(RunFolder& folder, const std::vector<std::string>& changed
   ends_epoch_ = at_.step == 0 && at_.epoch > 0 && file.where == folder.state().string();
   folder.keep_rows(static_cast<size_t>(at_.epoch));
   if (!changed.empty()) save_state(folder);
-  return true;
 }
 
 }  // namespace tessera

@@ -139,6 +139,29 @@ TEST_CASE("a run that is broken off anywhere ends with the same bytes") {
   check_same_run(folder, "whole", "parts");
 }
 
+TEST_CASE("a run goes on in the precision that it began in, unless another is given, which is said") {
+  const TemporaryFolder folder;
+  REQUIRE(train(folder, "whole", "--precision bf16").code == 0);
+  REQUIRE(train(folder, "parts", "--precision bf16 --stop-after 4").code == 0);
+  SUBCASE("the state says which") {
+    const Said again = resume(folder, "parts");
+    CHECK(again.err == "");
+    CHECK(again.out.find(" threads, bf16") != std::string::npos);
+    check_same_run(folder, "whole", "parts");
+  }
+  SUBCASE("before the first state its events do") {
+    std::filesystem::remove(folder / "parts" / "state.safetensors");
+    CHECK(resume(folder, "parts").code == 0);
+    check_same_run(folder, "whole", "parts");
+  }
+  SUBCASE("another is taken, and said") {
+    const Said again = resume(folder, "parts", "--precision f32");
+    CHECK(again.code == 0);
+    CHECK(again.err.find("the run was computing in bf16 and goes on in f32, with other bits") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("a signal ends the step, saves, and says how to go on") {
   const TemporaryFolder folder;
   const std::string run = (folder / "run").string();
