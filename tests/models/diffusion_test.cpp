@@ -101,6 +101,11 @@ TEST_CASE("the bound is zero where the network is right, and its gradient is tha
     const double slope = (loss_at(i, 1e-5) - loss_at(i, -1e-5)) / 2e-5;
     CHECK(out.grad().data<double>()[i] == doctest::Approx(slope).epsilon(1e-5));
   }
+  const std::vector<double> answer = out.values(), wanted = noise.values();
+  for (const int64_t i : {0, 3, 9})  // of the noise, that of the mean squared error alone: 2 (a - b) / 8
+    CHECK(out.grad().data<double>()[i] ==
+          doctest::Approx((answer[static_cast<size_t>(i)] - wanted[static_cast<size_t>(i / 8 * 4 + i % 8)]) /
+                          4));
 }
 
 TEST_CASE("both samplers reach the image that an oracle network predicts") {

@@ -220,3 +220,42 @@ TEST_CASE("DiT's presets have the expected parameters and multiply-accumulates")
   check_cost("dit-xt", 32, 10, 5513, 242393088);
   check_cost("dit-xt-decay", 32, 10, 5522, 242982912);
 }
+
+TEST_CASE("every size of DiT has the parameters and GFLOPs that its paper gives") {
+  struct Size {
+    const char* name;
+    int64_t dim, depth, heads;
+    double millions, billions;  // of parameters; of multiply-accumulates, which the paper calls FLOPs
+  };
+  // Peebles and Xie (2023), patches of 2: images of 256 x 256, latents of 32 x 32, 1000 classes.
+  for (const Size& size : {Size{"s", 384, 12, 6, 33, 6.06}, Size{"b", 768, 12, 12, 130, 23.01},
+                           Size{"l", 1024, 24, 16, 458, 80.71}, Size{"xl", 1152, 28, 16, 675, 118.64}})
+    for (const int64_t patch : {2, 4, 8}) {
+      const std::string name = "dit-" + std::string(size.name) + "-" + std::to_string(patch);
+      CAPTURE(name);
+      const Cost cost = cost_of(preset(name, 32, 1000));
+      if (patch == 2) {
+        CHECK(std::round(static_cast<double>(cost.parameters) / 1e6) == size.millions);
+        CHECK(std::round(static_cast<double>(cost.macs) / 1e7) / 100 == doctest::Approx(size.billions));
+      }
+      // A block: qkv, projection and MLP, 12 D^2 a token; scores and mixture, 2 N D; adaLN, 6 D^2; and two
+      // norms, one a number each.
+      const int64_t d = size.dim, side = 32 / patch, n = side * side, pixels = patch * patch;
+      const int64_t blocks = size.depth * (n * (12 * d * d + 2 * n * d + 2 * d) + 6 * d * d),
+                    ends = n * d * pixels * (4 + 8) + n * d + 2 * d * d + 256 * d + d * d;
+      CHECK(cost.macs == blocks + ends);
+      // SDT's gates: a weight and a bias for each head and layer.
+      CHECK(cost_of(preset(name + "-decay", 32, 1000)).parameters ==
+            cost.parameters + size.depth * size.heads * (d + 1));
+    }
+}
+
+TEST_CASE("DiT takes RMT's fixed decay too, which has no parameters") {
+  Json config = preset("dit-s-4", 32, 1000);
+  const int64_t without = cost_of(config).parameters;
+  config["attention"]["decay"] = {{"kind", "fixed"}, {"initial", 2}, {"range", 4}};
+  CHECK(cost_of(config).parameters == without);
+  Json small = everything();
+  small["attention"]["decay"] = {{"kind", "fixed"}, {"initial", 2}, {"range", 4}};
+  CHECK(refusal(small) == "");
+}
