@@ -10,6 +10,7 @@
 #include "apps/reporting/table.h"
 #include "apps/training/config.h"
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -69,6 +70,8 @@ void print_summaries(const std::vector<RunRecord>& runs, bool json, const std::s
 ExitCode run(const Options& options) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  for (const RunRecord& run : runs)
+    for (const std::string& sentence : run.changed) fmt::print(stderr, "warning: {}\n", printable(sentence));
   const bool single = runs.size() == 1;
   const fs::path out = !options.out.empty() ? fs::path(options.out)
                        : single             ? runs[0].path / "report.html"

@@ -70,7 +70,7 @@ ExitCode run(const Options& options) {
   }
   RunList list = list_runs(options.folder);
   sort_runs(list, options.sort, options.reversed);
-  for (const std::string& why : list.unreadable) fmt::print(stderr, "warning: {}\n", printable(why));
+  for (const std::string& why : list.warnings) fmt::print(stderr, "warning: {}\n", printable(why));
   if (options.csv) return fmt::print("{}", run_csv(list)), ExitCode::done;
   if (options.json) return print_json(list.rows), ExitCode::done;
   if (list.rows.empty())

@@ -127,6 +127,8 @@ class Examination {
       const RunRecord record = read_run(run_);
       epochs_ = record.epochs();
       if (has("metrics.csv")) add("metrics.csv", "ok", fmt::format("{} epochs", epochs_));
+      for (const std::string& sentence : record.changed)
+        add("logs", "WRONG", sentence, "Take the file from a copy; weights and state do not depend on it");
       if (position_ && epochs_ < position_->epoch)
         add("metrics.csv", "WRONG",
             fmt::format("has {} rows, the state is that after epoch {}", epochs_, position_->epoch),
@@ -138,6 +140,7 @@ class Examination {
     }
   }
 
+  // A changed line is told with the other logs.
   void examine_events() {
     if (!has("events.jsonl")) return;
     std::istringstream lines(read_text(run_ / "events.jsonl"));

@@ -90,6 +90,7 @@ RunList list_runs(const fs::path& folder) {
   for (const fs::path& path : folders_of(folder)) {
     try {
       const RunRecord run = read_run(path);
+      list.warnings.insert(list.warnings.end(), run.changed.begin(), run.changed.end());
       Json row = summary_of(run);
       const fs::path below = path.lexically_relative(folder);
       row["run"] = below == "." ? run.name : below.string();
@@ -100,7 +101,7 @@ RunList list_runs(const fs::path& folder) {
       list.rows.push_back(row);
       flatten(run.config, "", configs.emplace_back());
     } catch (const std::exception& error) {
-      list.unreadable.push_back(error.what());
+      list.warnings.push_back(error.what());
     }
   }
   if (configs.empty()) return list;

@@ -14,7 +14,8 @@ struct RunList {
   Json rows = Json::array();      ///< as summary_of, and run (the path below the folder), state, started,
                                   ///< differs (an object with the keys of `keys`), notes
   std::vector<std::string> keys;  ///< of the configs, whose values are not all the same
-  std::vector<std::string> unreadable;  ///< why a folder that looks like a run is left out
+  std::vector<std::string>
+      warnings;  ///< why a folder that looks like a run is left out, or has a changed file
 };
 
 /// States: "finished", "training" (a process has it at the moment), "stopped", "failed", "broken off" (killed

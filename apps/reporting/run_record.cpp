@@ -1,12 +1,16 @@
 #include "apps/reporting/run_record.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <sstream>
 
+#include "apps/training/log_marks.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
+#include "engine/io/safetensors.h"
 
 namespace tessera {
 
@@ -56,9 +60,27 @@ void read_metrics(RunRecord& run, const fs::path& path) {
 void read_events(RunRecord& run, const fs::path& path) {
   if (!fs::exists(path)) return;
   std::istringstream text(read_text(path));
+  int64_t changed = 0;
   for (std::string line; std::getline(text, line);) {
     Json event = Json::parse(line, nullptr, false);
-    if (event.is_object()) run.events.push_back(std::move(event));
+    if (contradicts_its_crc(line) || (!event.is_object() && line.ends_with('}')))  // a kill leaves no end
+      ++changed;
+    else if (event.is_object())
+      run.events.push_back(std::move(event));
+  }
+  if (changed > 0)
+    run.changed.push_back(fmt::format(
+        "{}: {} lines have been changed since they were written; they are left out", path.string(), changed));
+}
+
+// What the header of the saved state says of the run's tables. A damaged state is for others to tell.
+void note_changed_logs(RunRecord& run) {
+  const fs::path state = run.path / "state.safetensors";
+  if (!fs::exists(state)) return;
+  try {
+    for (std::string& text : changed_logs(run.path, read_safetensors_metadata(state)))
+      run.changed.push_back(std::move(text));
+  } catch (const Error&) {
   }
 }
 
@@ -124,6 +146,7 @@ RunRecord read_run(const fs::path& folder) {
   read_metrics(run, folder / "metrics.csv");
   read_events(run, folder / "events.jsonl");
   run.steps = read_step_file(folder);
+  note_changed_logs(run);
   return run;
 }
 

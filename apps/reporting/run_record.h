@@ -24,6 +24,7 @@ struct RunRecord {
   std::vector<std::vector<double>> rows;  // one for each epoch; NaN where a field is empty
   std::vector<Json> events;               // lines of events.jsonl
   std::vector<StepRow> steps;             // rows of steps.csv
+  std::vector<std::string> changed;       // a sentence for each of these files that is not as it was saved
 
   int64_t epochs() const { return static_cast<int64_t>(rows.size()); }
   // A column of metrics.csv; all NaN if there is no such column. [epochs]
@@ -37,7 +38,8 @@ struct RunRecord {
 };
 
 // Fails for a folder without config.json, and for a metrics.csv that is not a table of numbers, naming file
-// and line. A run without a finished epoch has no rows. Truncated lines of events.jsonl are skipped.
+// and line. A run without a finished epoch has no rows. Truncated and changed lines of events.jsonl are
+// skipped.
 RunRecord read_run(const std::filesystem::path& folder);
 
 // The column that the run is judged by ("validation_top1" ...), and whether larger is better.

@@ -162,6 +162,7 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
                      Device device) {
   std::string body = head_of(run, source) + figures(figures_of(run));
   if (!missing.empty()) body += "<p class=\"warn\">" + escaped(missing) + "</p>\n";
+  for (const std::string& sentence : run.changed) body += "<p class=\"warn\">" + escaped(sentence) + "</p>\n";
   if (run.rows.empty()) body += "<p class=\"warn\">No epoch is finished yet.</p>\n";
   if (!run.rows.empty() || !run.steps.empty()) body += curves_section({&run, 1});
   body += watch_section(run);

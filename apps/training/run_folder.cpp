@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "apps/training/log_marks.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
@@ -147,7 +148,7 @@ void RunFolder::event(const std::string& name, const Json& details) {
   if (events_ < 0) return;
   Json line{{"event", name}, {"time", utc_now()}};
   if (details.is_object()) line.update(details);
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = with_crc(line) + "\n";
   append(events_, text, path_ / "events.jsonl");
   if (echo_ >= 0 && ::write(echo_, text.data(), text.size()) < 0) echo_ = -1;  // nobody reads them any more
 }

@@ -54,6 +54,20 @@ template <class F> void for_rows(std::string_view text, const std::filesystem::p
 
 }  // namespace
 
+std::string StepFile::text_in(const std::filesystem::path& folder) {
+  return std::filesystem::exists(path_in(folder)) ? read_text(path_in(folder)) : "";
+}
+
+void StepFile::restore(const std::filesystem::path& folder, const std::string& rows) {
+  const std::filesystem::path path = path_in(folder);
+  const std::string found = text_in(folder);
+  if (found == rows) return;
+  if (!found.starts_with(rows))
+    fmt::print(stderr, "warning: {}: has been changed; the rows of the saved state take its place\n",
+               printable(path.string()));
+  write_file_atomically(path, rows);
+}
+
 StepFile::StepFile(const std::filesystem::path& folder, int64_t done) : file_(path_in(folder)) {
   size_t kept = 0;
   const std::string text = file_.text();
@@ -78,10 +92,9 @@ void StepFile::add(const StepRow& row) const {
 }
 
 std::vector<StepRow> read_step_file(const std::filesystem::path& run) {
-  const std::filesystem::path path = StepFile::path_in(run);
   std::vector<StepRow> rows;
-  if (std::filesystem::exists(path))
-    for_rows(read_text(path), path, [&](const StepRow& row, size_t) { rows.push_back(row); });
+  for_rows(StepFile::text_in(run), StepFile::path_in(run),
+           [&](const StepRow& row, size_t) { rows.push_back(row); });
   return rows;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "apps/training/growing_file.h"
@@ -23,6 +24,11 @@ struct StepRow {
 class StepFile {
  public:
   static std::filesystem::path path_in(const std::filesystem::path& folder) { return folder / "steps.csv"; }
+
+  /// What the file holds; empty where there is none.
+  static std::string text_in(const std::filesystem::path& folder);
+  /// Makes the file hold these rows of a saved state again, and no later ones; says so where it had others.
+  static void restore(const std::filesystem::path& folder, const std::string& rows);
 
   /// Opens the file, or makes it, and cuts off the rows of steps after `done`, which run again. Says on
   /// stderr where a line is no row, and cuts off from there: the run does not depend on the file. Fails where

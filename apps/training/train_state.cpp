@@ -39,7 +39,8 @@ Json to_json(const Position& p) {
           {"best_top1", p.best_score},
           {"last_top1", p.last_score},
           {"best_epoch", p.best_epoch},
-          {"watch_bytes", p.watch_bytes},
+          {"watch_bytes", p.watch.bytes},
+          {"watch_sum", p.watch.sum},
           {"random_seed", p.random.seed},
           {"random_stream", p.random.stream},
           {"random_position", p.random.position}};
@@ -63,7 +64,7 @@ Position read_position(const Json& json, const std::string& where) {
   const Json* last = f.find("last_top1");
   p.last_score = last && last->is_null() ? std::nan("") : f.get<double>("last_top1");
   p.best_epoch = f.get<int64_t>("best_epoch", count);
-  p.watch_bytes = f.get("watch_bytes", p.watch_bytes, count);
+  p.watch = {f.get("watch_bytes", p.watch.bytes, count), f.get("watch_sum", p.watch.sum)};
   const auto word = [&](const char* key) {
     const Json* value = f.find(key);
     if (!value || !value->is_number_unsigned()) f.fail_at(key, "is no unsigned integer");

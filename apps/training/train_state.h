@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "apps/training/log_marks.h"
 #include "apps/training/step.h"
 #include "engine/core/random.h"
 #include "engine/io/json.h"
@@ -22,8 +23,8 @@ struct Position {
   /// Over the finished epochs.
   double best_score = -1, last_score = -1;  ///< of Evaluation::score()
   int64_t best_epoch = 0;
-  int64_t watch_bytes = 0;  ///< of watch.csv
-  Random::State random;     ///< of the stream for dropout and drop path
+  LogMark watch;         ///< of watch.csv
+  Random::State random;  ///< of the stream for dropout and drop path
 
   void add(const StepResult& step, int64_t step_images, double step_lr);
   void next_epoch();

@@ -100,7 +100,7 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   if (ranks_.is_first() && config_.tensorboard && !finished())
     board_.emplace(folder.path(), steps_done(), facts_.normalisation);
   if (ranks_.is_first() && !finished()) step_file_.emplace(folder.path(), steps_done());
-  if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch_bytes);
+  if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch);
   while (!finished())
     if (!train_epoch(folder) || !finish_epoch(folder)) {
       progress_.clear();

@@ -114,7 +114,7 @@ void Trainer::share_state() {
 }
 
 void Trainer::save_state(const RunFolder& folder) {
-  if (watch_) at_.watch_bytes = watch_->save();
+  if (watch_) at_.watch = watch_->save();
   if (step_file_) step_file_->save();
   if (!ranks_.is_first()) return;
   const NamedTensors tensors = state();
@@ -126,6 +126,7 @@ void Trainer::save_state(const RunFolder& folder) {
                      {"position", to_json(at_).dump()},
                      {"config", identity_of(config_).dump()},
                      {"metrics", folder.rows()},
+                     {"steps", StepFile::text_in(folder.path())},
                      {"precision", std::string(name(precision_))}});
   ends_epoch_ = at_.step == 0 && at_.epoch > 0;
   saved_ = Clock::now();
@@ -144,6 +145,8 @@ void Trainer::restore(RunFolder& folder, const TensorFile& file, const std::vect
   if (file.checked) {  // the older format knows no more
     expect_same_run(file, config_, changed);
     folder.restore_rows(metadata_of(file, "metrics"));
+    if (const auto rows = file.metadata.find("steps"); rows != file.metadata.end())
+      StepFile::restore(folder.path(), rows->second);
   }
   if (const auto before = saved_precision(file); before && *before != precision_)
     fmt::print(stderr, "warning: {}: the run was computing in {} and goes on in {}, with other bits\n",

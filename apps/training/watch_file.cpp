@@ -28,13 +28,13 @@ std::string WatchFile::head() {
   return line;
 }
 
-WatchFile::WatchFile(const std::filesystem::path& folder, int64_t bytes) : file_(path_in(folder)) {
+WatchFile::WatchFile(const std::filesystem::path& folder, const LogMark& saved) : file_(path_in(folder)) {
   const std::string text = file_.text();
-  const bool whole = std::ssize(text) >= bytes;
-  file_.cut(whole ? bytes : static_cast<int64_t>(text.rfind('\n') + 1));
-  if (whole) return;
-  fmt::print(stderr, "warning: {}: has lost rows; the run goes on behind those that are left\n",
-             file_.path().string());
+  const bool longer = std::ssize(text) >= saved.bytes;
+  file_.cut(longer ? saved.bytes : static_cast<int64_t>(text.rfind('\n') + 1));
+  if (saved.begins(text)) return;
+  fmt::print(stderr, "warning: {}: {}; the run goes on behind the rows that are there\n",
+             file_.path().string(), longer ? "has been changed since the state was saved" : "has lost rows");
 }
 
 void WatchFile::add(int64_t step, const std::vector<LayerFigures>& layers) {
@@ -43,9 +43,9 @@ void WatchFile::add(int64_t step, const std::vector<LayerFigures>& layers) {
   file_.add(rows);
 }
 
-int64_t WatchFile::save() const {
+LogMark WatchFile::save() const {
   file_.save();
-  return file_.bytes();
+  return LogMark::of(file_.text());
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 
 #include "apps/training/growing_file.h"
 #include "apps/training/layer_figures.h"
+#include "apps/training/log_marks.h"
 
 namespace tessera {
 
@@ -19,13 +20,13 @@ class WatchFile {
   /// The first line, without its end.
   static std::string head();
 
-  /// Opens the file, or makes it, and keeps its first `bytes`. Says so, and keeps the whole lines, where
-  /// there are fewer. Fails where it cannot be written.
-  WatchFile(const std::filesystem::path& folder, int64_t bytes);
+  /// Opens the file, or makes it, and keeps what the mark is of. Says so where it is not what it was, and
+  /// keeps the whole lines where it has become shorter. Fails where it cannot be written.
+  WatchFile(const std::filesystem::path& folder, const LogMark& saved);
 
   void add(int64_t step, const std::vector<LayerFigures>& layers);
-  /// Makes sure that all rows are on the disk; returns the file's size in bytes.
-  int64_t save() const;
+  /// Makes sure that all rows are on the disk; returns the mark of them all.
+  LogMark save() const;
 
  private:
   GrowingFile file_;

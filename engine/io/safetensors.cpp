@@ -296,6 +296,14 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   return read;
 }
 
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
+  FileSum unused;
+  uint64_t header_bytes = 0;
+  const Header header = read_header(InputFile(path), header_bytes, unused);
+  const auto found = header.find(metadata_key);
+  return found == header.end() ? std::map<std::string, std::string>{} : read_metadata(path.string(), *found);
+}
+
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata) {
   expect_writable(path.string(), tensors);

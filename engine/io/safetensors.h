@@ -31,6 +31,10 @@ struct TensorFile {
 /// checksum, as those do that are written here, and any of its bytes has changed.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
+/// The metadata alone, without reading the values, so that no checksum is compared. Fails, naming the file,
+/// where the header cannot be read.
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path);
+
 /// Writes the tensors in their types by write_file_atomically(), sorted by the width of the type, the widest
 /// first, so that all are aligned, and the checksum of the whole file as "xxh3" in the metadata. Fails for an
 /// undefined tensor, a repeated name, and a name that is not UTF-8.

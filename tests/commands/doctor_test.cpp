@@ -58,6 +58,23 @@ TEST_CASE("doctor: a whole run, and each file of it damaged in turn") {
     CHECK(bytes_of(run / name) != bytes_of(whole / name));  // nothing was mended on the way
     fs::remove_all(run);
   }
+  for (const std::string name : {"metrics.csv", "steps.csv"}) {  // a digit of the last row
+    CAPTURE(name);
+    fs::copy(whole, run);
+    std::string text = bytes_of(run / name);
+    char& digit = text[text.find_last_of("0123456789")];
+    digit = digit == '7' ? '8' : '7';
+    put(run / name, text);
+    const Said said = doctor(run);
+    CHECK(said.code == 1);
+    CHECK(finding(said, "logs", "WRONG")["message"].get<std::string>().find(name) != std::string::npos);
+    const Said runs = tessera_program("runs " + run.string());
+    CHECK(runs.err.find(name + ": is not what it was when the state was saved") != std::string::npos);
+    const Said again = tessera_program("train --resume " + run.string());
+    CHECK(again.code == 0);
+    CHECK(again.err.find(name) != std::string::npos);
+    fs::remove_all(run);
+  }
 }
 
 TEST_CASE("doctor: what is said of a damaged state is what --resume then does") {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "apps/training/log_marks.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -42,6 +43,21 @@ TEST_CASE("a run's record has its table and its events") {
   CHECK(summary["best_epoch"] == 3);
   CHECK(summary["seconds"] == 2.0);
   CHECK(summary["images_per_second"] == 20.0);
+}
+
+TEST_CASE("a line of events that has been changed is left out, and said") {
+  const TemporaryFolder folder;
+  const Json first{{"event", "epoch"}, {"epoch", 1}, {"images_per_second", 15}};
+  std::string changed = with_crc(first);
+  changed.replace(changed.find("15"), 2, "95");
+  CHECK(!contradicts_its_crc(with_crc(first)));
+  CHECK(contradicts_its_crc(changed));
+  put_run(folder, "epoch,train_loss\n1,2.5\n", changed + "\n" + with_crc({{"event", "finished"}}) + "\n");
+  const RunRecord run = read_run(folder.path());
+  CHECK(run.events.size() == 1);
+  REQUIRE(run.changed.size() == 1);
+  CHECK(run.changed[0].ends_with(
+      "events.jsonl: 1 lines have been changed since they were written; they are left out"));
 }
 
 TEST_CASE("a run without an epoch has no figures") {

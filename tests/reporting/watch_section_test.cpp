@@ -21,7 +21,7 @@ size_t count(const std::string& text, const std::string& part) {
 // The section of a run with so many watched steps, blocks and heads, whose temperatures are 4 + head.
 std::string section_of(int64_t steps, int64_t blocks, int64_t heads) {
   const TemporaryFolder folder;
-  WatchFile file(folder.path(), 0);
+  WatchFile file(folder.path(), {});
   for (int64_t step = 1; step <= steps; ++step) {
     std::vector<LayerFigures> all;
     for (int64_t b = 0; b < blocks; ++b)

@@ -176,14 +176,14 @@ TEST_CASE("watch.csv: grows by whole lines, is cut to what the state knows, and 
   const TemporaryFolder folder;
   const std::vector<LayerFigures> layers{{.layer = "blocks.0", .activation_rms = 0.5, .weight_rms = 1e-9},
                                          {.layer = "blocks.0.attn", .head = 1, .temperature = 4}};
-  int64_t first = 0;
+  LogMark first;
   {
-    WatchFile file(folder.path(), 0);
-    CHECK(file.save() == 0);
+    WatchFile file(folder.path(), {});
+    CHECK(file.save().bytes == 0);
     file.add(1, layers);
     first = file.save();
     file.add(50, layers);
-    CHECK(file.save() > first);
+    CHECK(file.save().bytes > first.bytes);
   }
   const auto text = [&] { return read_text(folder / "watch.csv"); };
   const std::string one = WatchFile::head() + "\n1,blocks.0,,0.5,,1e-09,,,,\n1,blocks.0.attn,1,,,,,,4,\n";
@@ -193,8 +193,8 @@ TEST_CASE("watch.csv: grows by whole lines, is cut to what the state knows, and 
   write_file_atomically(folder / "watch.csv", one + "50,blo");  // a killed run's
   {
     const Quiet quiet;
-    const WatchFile file(folder.path(), first + 500);
-    CHECK(file.save() == first);
+    const WatchFile file(folder.path(), {first.bytes + 500, first.sum});
+    CHECK(file.save().sum == first.sum);
   }
   CHECK(text() == one);
 }

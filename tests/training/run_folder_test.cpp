@@ -38,7 +38,8 @@ TEST_CASE("events are whole lines, even after a kill") {
   RunFolder::open(path).event("resume", {{"epoch", 2}});
   const std::string text = bytes_of(path / "events.jsonl");
   CHECK(text.find("{\"event\": \"ep\n{\"event\":\"resume\"") != std::string::npos);
-  CHECK(text.ends_with("\"epoch\":2}\n"));
+  CHECK(text.find("\"epoch\":2,\"crc32c\":\"") != std::string::npos);
+  CHECK(text.ends_with("\"}\n"));
 }
 
 TEST_CASE("one process at a time has a run, and none is written over") {

@@ -66,6 +66,20 @@ TEST_CASE("steps.csv: a damaged line does not keep a run from going on") {
   CHECK(read_text(folder / "steps.csv") == whole);
 }
 
+TEST_CASE("steps.csv: the rows that the state keeps take the place of changed ones, and of later ones") {
+  const TemporaryFolder folder;
+  const std::string rows = "step,epoch,loss,lr,gradient_norm\n1,1,1,1,1\n", later = "2,2,1,1,1\n";
+  for (const std::string& found :
+       {rows, rows + later, std::string("step,epoch,loss,lr,gradient_norm\n1,9,1,1,1\n"), rows.substr(0, 40),
+        std::string()}) {
+    CAPTURE(found);
+    write_file_atomically(folder / "steps.csv", found);
+    const Quiet quiet;
+    StepFile::restore(folder.path(), rows);
+    CHECK(read_text(folder / "steps.csv") == rows);
+  }
+}
+
 TEST_CASE("steps.csv: a run that is broken off anywhere has the rows of an unbroken one") {
   const SmallRun run = small_run({{"model", small_vit}});
   const TemporaryFolder folder;
