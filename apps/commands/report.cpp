@@ -2,13 +2,18 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/options/validators.h"
+#include "apps/reporting/run_list.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/config.h"
+#include "apps/training/interrupt.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
@@ -22,6 +27,7 @@ namespace {
 struct Options {
   std::vector<std::string> runs;
   std::string out, data;
+  int follow = 0;  // seconds between two pages; 0: one page
   bool json = false;
   Device device = Device::cpu;
 };
@@ -67,9 +73,31 @@ void print_summaries(const std::vector<RunRecord>& runs, bool json, const std::s
   fmt::print("\nThe report is {}\n", out);
 }
 
+// Writes the page without classes and pictures again and again while a process trains the run. Ctrl-C ends
+// it.
+void follow(const fs::path& run, const fs::path& out, const Options& options) {
+  const Interrupt interrupt;
+  const std::string missing = "The run is being trained: classes and pictures come with its end.";
+  fmt::print("{} shows the run while it is trained, anew every {} s; Ctrl-C ends this\n", out.string(),
+             options.follow);
+  std::fflush(stdout);
+  while (Interrupt::signal() == 0) {
+    const RunRecord record = read_run(run);
+    if (state_of(record) != "training") return;
+    write_file_atomically(out, run_page(record, nullptr, missing, options.device, options.follow));
+    for (int i = 0; i < 10 * options.follow && Interrupt::signal() == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 ExitCode run(const Options& options) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  if (options.follow > 0) {
+    check(runs.size() == 1 && !options.json, "report: --follow is of one run, and prints no JSON");
+    follow(runs[0].path, options.out.empty() ? runs[0].path / "report.html" : fs::path(options.out), options);
+    runs[0] = read_run(options.runs[0]);
+  }
   for (const RunRecord& run : runs)
     for (const std::string& sentence : run.changed) fmt::print(stderr, "warning: {}\n", printable(sentence));
   const bool single = runs.size() == 1;
@@ -86,7 +114,8 @@ ExitCode run(const Options& options) {
 void add_report(Command& app) {
   Command& command = add_command(
       app, "report", "A run as a page to look at; several runs side by side.",
-      {"tessera report runs/cifar", "tessera report runs/vit runs/sl-vit --out compare.html"},
+      {"tessera report runs/cifar", "tessera report runs/vit runs/sl-vit --out compare.html",
+       "tessera report runs/cifar --follow 30"},
       "Of one run: curves, classes, confusion, the worst mistakes, config, into RUN/report.html (train "
       "writes "
       "it at its end). Of several: their figures and curves together and what differs in their configs, into "
@@ -94,6 +123,11 @@ void add_report(Command& app) {
   auto options = std::make_shared<Options>();
   command.add_option("run", options->runs, "Run folders")->required()->type_name("RUN...");
   command.add_option("--out", options->out, "The page that is written")->type_name("FILE");
+  command
+      .add_option("--follow", options->follow,
+                  "While the run is trained: the page anew every so many seconds, which browsers load again")
+      ->check(non_negative())
+      ->type_name("SECONDS");
   command.add_option("--data", options->data, "The data set's folder, if it is not where it was")
       ->type_name("DIR");
   add_device(command, options->device);

@@ -238,7 +238,7 @@ std::string chart_html(const Chart& chart) {
   std::string lines;
   for (size_t k = 0; k < chart.series.size(); ++k) lines += line_of(chart.series[k], colors[k], x, y);
   return legend(chart, colors) + fmt::format(
-                                     "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" "
+                                     "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" "
                                      "aria-label=\"{}\" data-points=\"{}\">\n{}"
                                      "<line class=\"cursor\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>{}{}</svg>\n",
                                      width, height, spoken(chart), points_of(chart, colors, x, y),

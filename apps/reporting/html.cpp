@@ -69,13 +69,15 @@ std::string picture(const Image& image, int side, const std::string& what) {
                      base64(encode_png(image)), escaped(what), side);
 }
 
-std::string page(const std::string& title, const std::string& body) {
+std::string page(const std::string& title, const std::string& body, int refresh) {
+  const std::string again =
+      refresh == 0 ? "" : fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", refresh);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{}"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}</main>\n<div id=\"tip\"></div>\n"
       "<script>{}</script>\n</body>\n</html>\n",
-      escaped(title), page_style, body, page_script);
+      again, escaped(title), page_style, body, page_script);
 }
 
 std::string card(const std::string& title, const std::string& note, const std::string& content, bool wide) {

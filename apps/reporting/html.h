@@ -23,8 +23,9 @@ std::string base64(std::span<const uint8_t> bytes);
 // is the text for readers who cannot see it.
 std::string picture(const Image& image, int side, const std::string& what);
 
-// A whole page in the project's style, light or dark by the reader's setting; `body` is HTML.
-std::string page(const std::string& title, const std::string& body);
+// A whole page in the project's style, light or dark by the reader's setting; `body` is HTML. The browser
+// loads it again every `refresh` seconds, if that is not 0.
+std::string page(const std::string& title, const std::string& body, int refresh = 0);
 
 // A framed part of a page: the title, a line of explanation (may be empty), the content as HTML. A wide card
 // takes the whole row.

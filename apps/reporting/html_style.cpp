@@ -49,6 +49,7 @@ p { margin: 0 0 8px; }
   margin-right: 6px; }
 .legend i.dashed { border-top-style: dashed; }
 svg.chart { display: block; width: 100%; height: auto; overflow: visible; }
+svg.chart:focus-visible { outline: 2px solid var(--line); outline-offset: 0; }
 svg text { font-size: 11.5px; fill: var(--soft); font-family: inherit; }
 svg .grid { stroke: var(--grid); stroke-width: 1; }
 svg .axis { stroke: var(--line); stroke-width: 1; }
@@ -119,12 +120,14 @@ svg .over { paint-order: stroke; stroke: var(--card); stroke-width: 4px; }
 )css";
 
 // A chart's data-points attribute holds, for each series, its points as [x pixel, y pixel, x text, y text].
+// The pointer shows those nearest to it, the arrow keys go through them in a chart that has the focus.
 const char* const page_script = R"js(
 const tip = document.getElementById("tip");
 for (const svg of document.querySelectorAll("svg.chart")) {
   const series = JSON.parse(svg.dataset.points), cursor = svg.querySelector(".cursor");
-  svg.addEventListener("pointermove", event => {
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()).x;
+  const places = [...new Set(series.flatMap(s => s.points.map(point => point[0])))].sort((a, b) => a - b);
+  let place = -1;  // of those in `places`
+  const show = (at, clientX, clientY) => {
     const nearest = series.filter(s => s.points.length).map(s => ({...s, point: s.points.reduce(
       (a, b) => Math.abs(a[0] - at) <= Math.abs(b[0] - at) ? a : b)}));
     if (!nearest.length) return;
@@ -141,12 +144,26 @@ for (const svg of document.querySelectorAll("svg.chart")) {
       line.append(s.name + "  " + s.point[3]);
     }
     tip.style.visibility = "visible";
-    const left = event.clientX + 16 + tip.offsetWidth > innerWidth ? -16 - tip.offsetWidth : 16;
-    tip.style.left = event.clientX + left + "px";
-    tip.style.top = event.clientY + 14 + "px";
+    place = places.indexOf(best[0]);
+    const left = clientX + 16 + tip.offsetWidth > innerWidth ? -16 - tip.offsetWidth : 16;
+    tip.style.left = clientX + left + "px";
+    tip.style.top = clientY + 14 + "px";
+  };
+  const hide = () => tip.style.visibility = cursor.style.visibility = "hidden";
+  svg.addEventListener("pointermove", event => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()).x;
+    show(at, event.clientX, event.clientY);
   });
-  svg.addEventListener("pointerleave", () => {
-    tip.style.visibility = cursor.style.visibility = "hidden";
+  svg.addEventListener("pointerleave", hide);
+  svg.addEventListener("blur", hide);
+  svg.addEventListener("keydown", event => {
+    const last = places.length - 1;
+    const next = {ArrowLeft: Math.max(place - 1, 0), ArrowRight: Math.min(place + 1, last), Home: 0, End: last};
+    if (event.key === "Escape") hide();
+    if (!(event.key in next) || last < 0) return;
+    event.preventDefault();
+    const at = places[next[event.key]], box = svg.getBoundingClientRect();
+    show(at, new DOMPoint(at, 0).matrixTransform(svg.getScreenCTM()).x, box.top + box.height / 3);
   });
 }
 )js";

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double smoothing = 0.8;        // decay of the weights in smooth(), and of the running mean
 constexpr double shown_up_to = 1.5;      // times the first loss; more counts as so much
-constexpr double climbed = 0.25;         // share of its fall that the loss has lost again at the turn
+constexpr double climbed = 0.1;          // share of its fall that the loss has lost again at the turn
 constexpr double diverged_at = 4;        // times the lowest running mean of the loss
 constexpr int64_t rows_for_people = 20;  // a longer table is thinned out to about so many
 
@@ -78,7 +78,7 @@ std::string suggestion_of(const RateCurve& curve) {
   if (curve.turn < 0)
     return "The loss never fell, so there is no suggestion. Are the labels right? Is the batch too small?";
   return fmt::format(
-      "Suggestion: --lr {:.1e}, a tenth of {:.1e}, where the loss has climbed a quarter of its fall{}.",
+      "Suggestion: --lr {:.1e}, a tenth of {:.1e}, where the loss has climbed a tenth of its fall{}.",
       curve.suggestion(), curve.rates[static_cast<size_t>(curve.turn)],
       curve.diverged ? fmt::format("; beyond {:.1e} it diverges", curve.rates.back()) : "");
 }

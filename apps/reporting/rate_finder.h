@@ -18,8 +18,8 @@ struct RateSweep {
 struct RateCurve {
   std::vector<double> rates, losses, smoothed;  // one entry for each step that was taken
   bool diverged = false;                        // the sweep ended early
-  // Indices: where the smoothed loss is lowest, and where behind that it has climbed back a quarter of its fall,
-  // or the sweep ends. Both are -1 where the loss never fell.
+  // Indices: where the smoothed loss is lowest, and where behind that it has climbed back a tenth of its
+  // fall, or the sweep ends. Both are -1 where the loss never fell.
   int64_t lowest = -1, turn = -1;
 
   // A tenth of the rate at the turn; 0 where there is none. The steepest fall would tell less: the first

@@ -33,17 +33,6 @@ bool is_training(const fs::path& run) {
   return locked;
 }
 
-std::string state_of(const RunRecord& run) {
-  if (is_training(run.path)) return "training";
-  for (auto event = run.events.rbegin(); event != run.events.rend(); ++event) {
-    const Json name = event->value("event", Json());
-    for (const char* end : {"finished", "stopped", "failed"})
-      if (name == end) return end;
-    if (name == "start" || name == "resume") return "broken off";
-  }
-  return "broken off";
-}
-
 std::string started(const RunRecord& run) {
   for (const Json& event : run.events)
     if (const Json time = event.value("time", Json()); time.is_string()) return time.get<std::string>();
@@ -82,6 +71,17 @@ bool small_first(const Json& row, const std::string& key, const Json& value) {
 }
 
 }  // namespace
+
+std::string state_of(const RunRecord& run) {
+  if (is_training(run.path)) return "training";
+  for (auto event = run.events.rbegin(); event != run.events.rend(); ++event) {
+    const Json name = event->value("event", Json());
+    for (const char* end : {"finished", "stopped", "failed"})
+      if (name == end) return end;
+    if (name == "start" || name == "resume") return "broken off";
+  }
+  return "broken off";
+}
 
 RunList list_runs(const fs::path& folder) {
   check(fs::is_directory(folder), folder.string(), ": is not a folder");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/reporting/run_record.h"
 #include "engine/io/json.h"
 
 namespace tessera {
@@ -18,8 +19,10 @@ struct RunList {
       warnings;  ///< why a folder that looks like a run is left out, or has a changed file
 };
 
-/// States: "finished", "training" (a process has it at the moment), "stopped", "failed", "broken off" (killed
-/// without a word).
+/// The state of a run: "finished", "training" (a process has it at the moment), "stopped", "failed", "broken
+/// off" (killed without a word).
+std::string state_of(const RunRecord& run);
+
 RunList list_runs(const std::filesystem::path& folder);
 
 /// Sorts rows by a key of theirs or of `differs`, or by "run"; rows without it come last. Scores come with

@@ -159,7 +159,7 @@ bool has_weights(const fs::path& run) {
 }
 
 std::string run_page(const RunRecord& run, const ReportSource* source, const std::string& missing,
-                     Device device) {
+                     Device device, int refresh) {
   std::string body = head_of(run, source) + figures(figures_of(run));
   if (!missing.empty()) body += "<p class=\"warn\">" + escaped(missing) + "</p>\n";
   for (const std::string& sentence : run.changed) body += "<p class=\"warn\">" + escaped(sentence) + "</p>\n";
@@ -171,7 +171,7 @@ std::string run_page(const RunRecord& run, const ReportSource* source, const std
   if (source)
     body += footer("Classes and pictures: the validation pictures as " +
                    source->checkpoint.path.filename().string() + " sees them.");
-  return page(run.name, body);
+  return page(run.name, body, refresh);
 }
 
 std::string compare_page(std::span<const RunRecord> runs) {

@@ -25,9 +25,9 @@ bool has_weights(const std::filesystem::path& run);
 
 // The page of one run: figures, curves, config and history; with a source also its classes and its worst
 // mistakes with their pictures (a segmenter's masks, a diffusion model's samples). Without a source `missing`
-// says why.
+// says why. With `refresh` the browser loads the page again every so many seconds.
 std::string run_page(const RunRecord& run, const ReportSource* source, const std::string& missing,
-                     Device device);
+                     Device device, int refresh = 0);
 
 // The page that compares runs of one task: a table of their figures, their curves in common charts, and the
 // config keys that differ. Fails for runs of different tasks.

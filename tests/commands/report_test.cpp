@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/commands/program.h"
+#include "tests/commands/running.h"
 
 using namespace tessera;
 
@@ -124,4 +125,42 @@ TEST_CASE("report refuses what is no run") {
   const Said mixed = tessera_program("report " + folder.path().string() + " " + (folder / "dit").string());
   CHECK(mixed.code == 2);
   CHECK(mixed.complains_of("compare runs of one kind"));
+}
+
+TEST_CASE("a run that is being trained can be followed, and its last page is the whole one") {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  std::vector<std::string> words{"train",
+                                 "--out",
+                                 run,
+                                 "--dataset",
+                                 "shapes",
+                                 "--image-size",
+                                 "16",
+                                 "--epochs",
+                                 "500",
+                                 "--set",
+                                 "batch=16",
+                                 "--set",
+                                 "data.train_images=64",
+                                 "--set",
+                                 "data.validation_images=20"};
+  const Running training(folder, words);
+  REQUIRE(training.says("epoch 2/500"));
+  const TemporaryFolder other;
+  Running report(other, {"report", run, "--follow", "1", "--out", (other / "page.html").string()});
+  REQUIRE(report.says("Ctrl-C ends this"));
+  const auto page = [&] {
+    return std::filesystem::exists(other / "page.html") ? bytes_of(other / "page.html") : "";
+  };
+  while (!has(page(), "</html>")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  check_page(page());
+  CHECK(has(page(), "<meta http-equiv=\"refresh\" content=\"1\">"));
+  CHECK(has(page(), "The run is being trained"));
+  training.send(SIGTERM);
+  training.wait();
+  const Said said = report.wait();
+  CHECK(said.code == 0);
+  CHECK(!has(page(), "http-equiv=\"refresh\""));
+  CHECK(has(page(), ">Classes<"));
 }
