@@ -66,6 +66,7 @@ class Pictures {
  private:
   void look_at(int64_t i, Image& image) {
     Seen& seen = seen_[static_cast<size_t>(i)];
+    if (split(i).has_latents()) return look_at_latent(i);
     if (split(i).has_masks()) split(i).mask(number(i), image);
     if (are_files()) {  // as stored, before it is fitted to the data set's size
       const std::string path = source(i);
@@ -80,6 +81,18 @@ class Pictures {
     seen.pixels = md5({{reinterpret_cast<const uint8_t*>(size.data()), sizeof size}, image.pixels});
     seen.height = image.height;
     seen.width = image.width;
+  }
+
+  // Equal latents, or equal distributions, are equal under the same draws.
+  void look_at_latent(int64_t i) {
+    const Shape& shape = dataset_.image_shape;
+    thread_local std::vector<float> numbers;
+    numbers.resize(static_cast<size_t>(shape.elements()));
+    split(i).latent(number(i), Random(0), numbers.data());
+    Seen& seen = seen_[static_cast<size_t>(i)];
+    seen.pixels = md5({{reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(float)}});
+    seen.height = static_cast<int>(shape[1]);
+    seen.width = static_cast<int>(shape[2]);
   }
 
   const Dataset& dataset_;

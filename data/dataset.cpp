@@ -9,6 +9,8 @@ namespace tessera {
 
 void Split::mask(int64_t i, Image&) const { fail(source(i), ": has no mask; its label is of the whole"); }
 
+void Split::latent(int64_t i, Random, float*) const { fail(source(i), ": is a picture, no latent"); }
+
 StoredSplit::StoredSplit(int height, int width, int channels, std::vector<uint8_t> pixels,
                          std::vector<int32_t> labels, std::string origin)
     : height_(height),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/formats/image.h"
+#include "engine/core/random.h"
 #include "engine/core/shape.h"
 
 namespace tessera {
@@ -40,6 +41,11 @@ class Split {
   virtual void mask(int64_t i, Image& out) const;
   /// Writes the mask of the stored image, before it is fitted.
   virtual void original_mask(int64_t i, Image& out) const { mask(i, out); }
+  /// Whether there are an autoencoder's latents in place of pictures, which image() then refuses.
+  virtual bool has_latents() const { return false; }
+  /// Writes latent i as a network takes it, [C, H, W]. One of which the distribution is stored is drawn from
+  /// `random`. Fails for numbers that are not finite, and if there are no latents.
+  virtual void latent(int64_t i, Random random, float* to) const;
 };
 
 /// Pixels v are normalised by channel: (v / 255 - mean) / deviation.
@@ -53,23 +59,28 @@ inline constexpr Normalisation imagenet_normalisation{{0.485f, 0.456f, 0.406f}, 
 struct Dataset {
   std::string name;
   std::vector<std::string> class_names;
-  Shape image_shape;  ///< [3, H, W]
+  Shape image_shape;  ///< [3, H, W]; of latents [C, H, W]
   Normalisation normalisation = imagenet_normalisation;
   std::shared_ptr<const Split> train, validation;
   std::vector<std::string> notes;  ///< remarks for the user: how it was split, what was left out
   int64_t classes_of_whole = 0;    ///< imagenet-100 has the first 100 of 1000; 0: not such a part
+  double latent_scale = 0;         ///< what stored latents were multiplied by; 0: these are pictures
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
+/// What the latents of Stable Diffusion's autoencoder are multiplied by, for a deviation of about 1.
+inline constexpr double usual_latent_scale = 0.18215;
+
 struct DatasetOptions {
-  int image_size = 0;                      ///< side in pixels; 0: the data set's own
-  uint64_t seed = 0;                       ///< of random subsets, a folder's split and the shapes
-  int64_t train_images = 0;                ///< size of a random subset of the training split; 0: all
-  int64_t validation_images = 0;           ///< the same for the validation split
-  double validation_fraction = 0.1;        ///< held out of each class of a folder without a validation folder
-  bool coarse_labels = false;              ///< CIFAR-100's 20 superclasses
-  size_t cache_bytes = size_t{256} << 20;  ///< of decoded images that a split of files may keep
+  int image_size = 0;                ///< side in pixels; 0: the data set's own
+  uint64_t seed = 0;                 ///< of random subsets, a folder's split and the shapes
+  int64_t train_images = 0;          ///< size of a random subset of the training split; 0: all
+  int64_t validation_images = 0;     ///< the same for the validation split
+  double validation_fraction = 0.1;  ///< held out of each class of a folder without a validation folder
+  bool coarse_labels = false;        ///< CIFAR-100's 20 superclasses
+  double latent_scale = usual_latent_scale;  ///< multiplies latents
+  size_t cache_bytes = size_t{256} << 20;    ///< of decoded images that a split of files may keep
 };
 
 /// Images in memory, 1 (grey) or 3 bytes a pixel. [size, H, W, channels]

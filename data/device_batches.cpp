@@ -52,7 +52,8 @@ DeviceBatches::DeviceBatches(std::shared_ptr<const Split> split, const Pipeline&
       pipeline_(pipeline),
       options_(options),
       feed_(make_feed(options.device, plan_of(*split_, pipeline, options, batch, slots))) {
-  check(!split_->has_masks(), "loader: batches with masks are made on the CPU alone");
+  check(!split_->has_masks() && !split_->has_latents(),
+        "loader: batches with masks, and those of latents, are made on the CPU alone");
   check(options.dtype == DType::f32 || options.dtype == DType::bf16, "loader: images of ", options.dtype,
         "; a GPU makes f32 and bf16");
   const auto made = [&](const Shape& shape, DType dtype) {

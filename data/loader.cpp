@@ -91,6 +91,8 @@ Loader::Loader(std::shared_ptr<const Split> split, Pipeline pipeline, const Load
   check(options.depth >= 1, "loader: a depth of ", options.depth, " batches; at least 1 is needed");
   check(!mix_.any() || (!split_->has_masks() && !token_labels_), "loader: pictures with ",
         token_labels_ ? "token labels" : "masks", " are not mixed; leave mixup and cutmix off");
+  check(!split_->has_latents() || (!mix_.any() && pipeline_.keeps_images()),
+        "loader: latents are taken as they are stored; leave the augmentation off");
   check(!pipeline_.cuts_scenes() || split_->has_masks(),
         "loader: augment.scene_crop cuts pictures by their masks, and these have none");
   check(!token_labels_ || pipeline_.takes_originals(),
@@ -219,6 +221,11 @@ void Loader::fill(Slot& slot, int64_t begin, int64_t end, int64_t first) const {
       continue;
     }
     const Random of_picture = random.split(static_cast<uint64_t>(first + i));
+    if (split_->has_latents()) {
+      split_->latent(index, of_picture, slot.batch.images.data<float>() + i * floats);
+      slot.batch.labels.data<int64_t>()[i] = split_->label(index);
+      continue;
+    }
     if (device_) {
       device_->draw(slot.number, i, index, of_picture);
       continue;

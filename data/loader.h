@@ -24,7 +24,7 @@ class DeviceBatches;
 
 /// A batch of a Loader. All tensors but host_labels are on the device that the loader delivers to.
 struct Batch {
-  Tensor images;        ///< [B, 3, H, W], f32 or DeliveryOptions::dtype
+  Tensor images;        ///< [B, 3, H, W], f32 or DeliveryOptions::dtype; of latents [B, C, H, W]
   Tensor labels;        ///< [B] i64
   Tensor masks;         ///< [B, H, W] i64 if the split has masks; Pipeline::none for no class
   Tensor other_labels;  ///< [B] i64, of the images mixed in; undefined if the batch is not mixed

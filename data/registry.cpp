@@ -6,6 +6,7 @@
 #include "data/sets/cifar.h"
 #include "data/sets/image_folder.h"
 #include "data/sets/imagenet.h"
+#include "data/sets/latents.h"
 #include "data/sets/mnist.h"
 #include "data/sets/shapes.h"
 #include "data/sets/svhn.h"
@@ -31,7 +32,8 @@ const std::vector<DatasetEntry>& datasets() {
       fashion_mnist_entry(),  //
       shapes_entry(),         //
       shape_scenes_entry(),   //
-      ade20k_entry(),
+      ade20k_entry(),         //
+      latents_entry(),
   };
   return entries;
 }
@@ -48,6 +50,12 @@ const DatasetEntry& find_dataset(const std::string& name) {
       std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == name; });
   check(found != all.end(), "data set '", name, "' is not known", did_you_mean(name, dataset_names()));
   return *found;
+}
+
+bool holds_latents(const std::string& name) {
+  const auto& all = datasets();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& entry) { return entry.name == name && entry.has_latents; });
 }
 
 namespace {
@@ -80,6 +88,8 @@ void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
   check(
       entry.takes_validation_fraction || options.validation_fraction == DatasetOptions{}.validation_fraction,
       entry.name, ": has a validation split of its own; validation_fraction is for 'folder'");
+  check(entry.has_latents || options.latent_scale == usual_latent_scale, entry.name,
+        ": has pictures, which latent_scale does not scale; it is for 'latents'");
   check(accepts(entry.sizes, options.image_size), entry.name, ": image size ", options.image_size, "; ",
         entry.sizes.reason);
 }

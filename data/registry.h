@@ -12,6 +12,9 @@ std::vector<std::string> dataset_names();
 /// The row of `name`. Fails for an unknown name and suggests a similar one.
 const DatasetEntry& find_dataset(const std::string& name);
 
+/// Whether this is the name of a data set of latents.
+bool holds_latents(const std::string& name);
+
 /// Fails if `options` ask for something that the data set does not have; the message gives the reason.
 void check_options(const DatasetEntry& entry, const DatasetOptions& options);
 

@@ -24,6 +24,8 @@ class Subset : public Split {
   bool has_masks() const override { return whole_->has_masks(); }
   void mask(int64_t i, Image& out) const override { whole_->mask(at(i), out); }
   void original_mask(int64_t i, Image& out) const override { whole_->original_mask(at(i), out); }
+  bool has_latents() const override { return whole_->has_latents(); }
+  void latent(int64_t i, Random random, float* to) const override { whole_->latent(at(i), random, to); }
 
  private:
   int64_t at(int64_t i) const { return chosen_[static_cast<size_t>(i)]; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -66,6 +67,9 @@ struct SampleOptions {
   int64_t steps = 250;  ///< of the T, evenly spaced
   double guidance = 1;  ///< classifier-free guidance (Ho and Salimans, 2022); 1 is none
   bool clip = false;    ///< clips every predicted x_0 to [-1, 1], the range of pixels
+  /// One for each image, from which all its noise is drawn, so that it depends on no other image. Empty: the
+  /// noise of all images together is drawn from the pass.
+  std::vector<uint64_t> seeds = {};
 };
 
 /// The network as a sampler calls it.

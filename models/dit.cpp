@@ -245,7 +245,20 @@ TrainingLoss DiT::training_loss(const TensorMap& inputs, const LossOptions& opti
 
 Tensor DiT::sample(const Tensor& labels, const SampleOptions& options, Pass& pass) const {
   const Shape shape{labels.elements(), in_channels, image_size, image_size};
-  const auto draw = [&] { return normal_noise(shape, pass.key(), y_embed.dtype(), y_embed.device()); };
+  check(options.seeds.empty() || std::ssize(options.seeds) == shape[0], "dit: ", options.seeds.size(),
+        " seeds for ", shape[0], " images; one an image is wanted");
+  uint64_t drawn = 0;  // the noises so far
+  const auto draw = [&] {
+    const DType dtype = y_embed.dtype();
+    if (options.seeds.empty()) return normal_noise(shape, pass.key(), dtype, y_embed.device());
+    const Tensor noise = Tensor::empty(shape, dtype);
+    for (int64_t i = 0; i < shape[0]; ++i) {
+      const uint64_t key = Random(options.seeds[static_cast<size_t>(i)]).split(drawn).bits64();
+      noise.rows(i, 1).copy_from(normal_noise({1, shape[1], shape[2], shape[3]}, key, dtype));
+    }
+    ++drawn;
+    return noise.to(y_embed.device());
+  };
   return tessera::sample(denoiser(), draw(), labels, options, draw);
 }
 

@@ -8,6 +8,7 @@
 #include "apps/reporting/run_advice.h"
 #include "apps/reporting/table.h"
 #include "apps/training/recipe.h"
+#include "data/registry.h"
 #include "engine/check/gemm_peak.h"
 #include "engine/core/parallel.h"
 #include "engine/core/printable.h"
@@ -32,7 +33,9 @@ void say_what_next(const TrainConfig& config, const RunFolder& folder, const Tra
              precision == Precision::f32 ? "" : fmt::format(" --precision {}", name(precision)));
   fmt::print("  tessera runs {}   (beside the other runs)\n", folder_above(folder.path()).string());
   if (task == Task::segment) return;
-  if (task == Task::diffuse) return fmt::print("  tessera sample {} --out grid.png\n", run);
+  if (task == Task::diffuse)
+    return fmt::print("  tessera sample {} {}\n", run,
+                      holds_latents(config.data.name) ? "--format npz --out samples.npz" : "--out grid.png");
   fmt::print("  tessera predict {} IMAGE... --overlay overlays\n", run);
   if (options.given("--recipe") && !options.given("--model"))
     fmt::print("  tessera train --recipe {} --model vit{}   (a plain ViT, to compare)\n", options.recipe,
@@ -46,9 +49,11 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
   fmt::print("model  {}, {} parameters\n", model_name(config),
              as_metric(trainer.model().parameters.trainable_count()));
   if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
-  fmt::print("data   {}: {} training and {} validation images, {} classes, {} x {} pixels\n",
-             config.data.name, dataset.train->size(), dataset.validation->size(), dataset.classes(),
-             dataset.image_shape[1], dataset.image_shape[2]);
+  const Shape& shape = dataset.image_shape;
+  fmt::print("data   {}: {} training and {} validation {}, {} classes, {} x {} {}\n", config.data.name,
+             dataset.train->size(), dataset.validation->size(),
+             dataset.latent_scale > 0 ? "latents" : "images", dataset.classes(), shape[1], shape[2],
+             dataset.latent_scale > 0 ? fmt::format("x {} numbers", shape[0]) : "pixels");
   for (const std::string& note : dataset.notes) fmt::print("       {}\n", printable(note));
   if (!ranks.empty()) fmt::print("ranks  {}\n", ranks);
   if (trainer.data_on_device()) fmt::print("       kept and augmented on the GPU\n");

@@ -19,7 +19,7 @@ std::string checksum_of(const std::string& bytes) {
   return sum.text();
 }
 
-void add_split(Checksum& sum, const Split& split) {
+void add_split(Checksum& sum, const Split& split, const Shape& shape) {
   const int64_t images = split.size();
   sum.add(&images, sizeof images);
   for (int64_t i = 0; i < images; ++i) {
@@ -27,9 +27,15 @@ void add_split(Checksum& sum, const Split& split) {
     sum.add(&label, sizeof label);
   }
   Image image;
+  std::vector<float> latent(split.has_latents() ? static_cast<size_t>(shape.elements()) : 0);
   const bool in_memory = dynamic_cast<const StoredSplit*>(&split) != nullptr;
   const int64_t chosen = in_memory ? images : std::min(images, looked_at);
   for (int64_t k = 0; k < chosen; ++k) {
+    if (split.has_latents()) {
+      split.latent(k * images / chosen, Random(0), latent.data());
+      sum.add(latent.data(), latent.size() * sizeof(float));
+      continue;
+    }
     split.image(k * images / chosen, image);
     sum.add(image.pixels.data(), image.pixels.size());
   }
@@ -54,8 +60,8 @@ void expect_alike(Ranks& ranks, const Computing& computing) {
 std::string digest_of(const Dataset& dataset) {
   Checksum sum;
   for (const std::string& name : dataset.class_names) sum.add(name.c_str(), name.size() + 1);
-  add_split(sum, *dataset.train);
-  add_split(sum, *dataset.validation);
+  add_split(sum, *dataset.train, dataset.image_shape);
+  add_split(sum, *dataset.validation, dataset.image_shape);
   return sum.text();
 }
 

@@ -98,6 +98,13 @@ std::string masks_section(const Checkpoint& checkpoint, const std::vector<Judgem
 }
 
 std::string samples_section(const Checkpoint& checkpoint, Device device) {
+  if (checkpoint.data.latent_scale > 0)
+    return heading("Samples") +
+           cards({card(
+               "Drawn latents", "tessera sample RUN --count N --format npz",
+               "<p class=\"note\">This model draws an autoencoder's latents; its decoder makes pictures of "
+               "them.</p>",
+               true)});
   std::vector<int64_t> classes = default_classes(checkpoint.data.class_names);
   classes.resize(std::min<size_t>(classes.size(), most_classes));
   const Image grid =

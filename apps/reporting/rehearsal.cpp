@@ -134,7 +134,7 @@ void dry_run(const TrainConfig& config, const Dataset& dataset, const Computing&
 }
 
 TrainConfig single_batch_config(TrainConfig config) {
-  config.augment = AugmentOptions{.flip = false, .crop_padding = 0};
+  config.augment = no_augmentation;
   config.smoothing = 0;
   config.data.train_images = config.batch;
   config.data.validation_images = few_pictures;

@@ -18,18 +18,6 @@ constexpr int margin = 6;          // around each image, in pixels
 constexpr int least_side = 64;     // of an image on the sheet; smaller ones are enlarged
 constexpr int least_width = 300;   // of the sheet, so that its words have room
 
-// One image of a model, as near as bytes come. [3, size, size], normalised
-Image image_of(const float* pixels, int size, const Normalisation& n) {
-  Image image(size, size);
-  for (size_t c = 0; c < 3; ++c)
-    for (int y = 0; y < size; ++y)
-      for (int x = 0; x < size; ++x, ++pixels) {
-        const float value = 255 * (*pixels * n.deviation[c] + n.mean[c]);
-        image.at(y, x)[c] = static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
-      }
-  return image;
-}
-
 // Rows of images, each under the name of its class.
 class GridSheet {
  public:
@@ -70,7 +58,25 @@ SampleOptions default_sampling(const Model& model, int64_t steps) {
   return {.sampler = DiffusionSampler::ddim,
           .steps = std::min(steps, all),
           .guidance = model.config.value("label_dropout", 0.0) > 0 ? 1.5 : 1,
-          .clip = true};
+          .clip = model.in_channels() == 3};
+}
+
+Image drawn_image(const float* pixels, int size, const Normalisation& n) {
+  Image image(size, size);
+  for (size_t c = 0; c < 3; ++c)
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x, ++pixels) {
+        const float value = 255 * (*pixels * n.deviation[c] + n.mean[c]);
+        image.at(y, x)[c] = static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
+      }
+  return image;
+}
+
+void expect_drawing_model(const Checkpoint& checkpoint, const std::string& where) {
+  check(checkpoint.model.sample != nullptr, where, ": ", checkpoint.path.string(),
+        " is not a diffusion model, so it cannot draw; train one with --model dit-xt");
+  check(checkpoint.model.in_channels() == 3 || checkpoint.data.latent_scale > 0, where, ": ",
+        checkpoint.path.string(), " draws ", checkpoint.model.in_channels(), " channels; a picture has 3");
 }
 
 std::vector<int64_t> default_classes(const std::vector<std::string>& names) {
@@ -86,10 +92,9 @@ Image draw_default_grid(const Checkpoint& checkpoint, const SampleGrid& grid, in
 
 Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how,
                        Device device, const std::string& where) {
-  check(checkpoint.model.sample != nullptr, where, ": ", checkpoint.path.string(),
-        " is not a diffusion model, so it cannot draw; train one with --model dit-xt");
-  check(checkpoint.model.in_channels() == 3, where, ": ", checkpoint.path.string(), " draws ",
-        checkpoint.model.in_channels(), " channels; a picture has 3");
+  expect_drawing_model(checkpoint, where);
+  check(checkpoint.data.latent_scale == 0, where, ": ", checkpoint.path.string(),
+        " draws an autoencoder's latents, of which its decoder makes pictures; give --format npz");
   const int64_t size = checkpoint.data.image_size, images = std::ssize(grid.classes) * grid.count;
   GridSheet sheet(grid, checkpoint);
   for (int64_t first = 0; first < images; first += at_once) {
@@ -101,8 +106,8 @@ Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, con
     const Tensor drawn =
         checkpoint.model.sample(Tensor::from(labels, {count}).to(device), how, pass).to(Device::cpu);
     for (int64_t i = 0; i < count; ++i)
-      sheet.put(first + i, image_of(drawn.data<float>() + i * 3 * size * size, static_cast<int>(size),
-                                    checkpoint.data.normalisation));
+      sheet.put(first + i, drawn_image(drawn.data<float>() + i * 3 * size * size, static_cast<int>(size),
+                                       checkpoint.data.normalisation));
   }
   return sheet.image();
 }

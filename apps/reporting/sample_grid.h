@@ -22,8 +22,16 @@ struct SampleGrid {
 Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, const SampleOptions& how,
                        Device device, const std::string& where);
 
+// An image of a model [3, size, size], normalised, as near as bytes come.
+Image drawn_image(const float* pixels, int size, const Normalisation& normalisation);
+
+// Fails unless the checkpoint is of a diffusion model of pictures or latents; the message begins with
+// `where`.
+void expect_drawing_model(const Checkpoint& checkpoint, const std::string& where);
+
 // The default sampling: DDIM in `steps` steps, or in all steps of the model's chain if it has fewer, with
-// guidance 1.5 for a model that was trained without labels too (label dropout), otherwise 1.
+// guidance 1.5 for a model that was trained without labels too (label dropout), otherwise 1. The pixels of
+// pictures are clipped, latents are not.
 SampleOptions default_sampling(const Model& model, int64_t steps);
 // Draws the grid with the default sampling.
 Image draw_default_grid(const Checkpoint& checkpoint, const SampleGrid& grid, int64_t steps, Device device,

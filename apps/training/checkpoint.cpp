@@ -17,11 +17,13 @@ constexpr const char* older_format = "tessera checkpoint 1";  // without a check
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json to_json(const DataFacts& data) {
-  return {{"source", to_json(data.source)},
-          {"image_size", data.image_size},
-          {"mean", data.normalisation.mean},
-          {"deviation", data.normalisation.deviation},
-          {"class_names", data.class_names}};
+  Json json{{"source", to_json(data.source)},
+            {"image_size", data.image_size},
+            {"mean", data.normalisation.mean},
+            {"deviation", data.normalisation.deviation},
+            {"class_names", data.class_names}};
+  if (data.latent_scale > 0) json.update({{"channels", data.channels}, {"latent_scale", data.latent_scale}});
+  return json;
 }
 
 std::array<float, 3> read_channels(Fields& f, const char* key) {
@@ -40,6 +42,8 @@ DataFacts read_facts(const Json& json, const std::string& where) {
   data.image_size = f.get<int64_t>("image_size", Range::between(1, 4096));
   data.normalisation = {read_channels(f, "mean"), read_channels(f, "deviation")};
   data.class_names = f.get<std::vector<std::string>>("class_names");
+  data.channels = f.get("channels", data.channels, Range::between(1, 4096));
+  data.latent_scale = f.get("latent_scale", data.latent_scale, Range::at_least(0));
   f.done();
   return data;
 }
@@ -82,7 +86,9 @@ DataFacts::DataFacts(const DataConfig& from, const Dataset& dataset)
     : source(from),
       class_names(dataset.class_names),
       normalisation(dataset.normalisation),
-      image_size(dataset.image_shape[1]) {
+      image_size(dataset.image_shape[1]),
+      channels(dataset.image_shape[0]),
+      latent_scale(dataset.latent_scale) {
   source.dir.clear();
   source.token_labels.clear();
   source.on_device = DataConfig{}.on_device;
@@ -92,7 +98,8 @@ Dataset DataFacts::empty_dataset() const {
   Dataset dataset;
   dataset.name = source.name;
   dataset.class_names = class_names;
-  dataset.image_shape = {3, image_size, image_size};
+  dataset.image_shape = {channels, image_size, image_size};
+  dataset.latent_scale = latent_scale;
   dataset.normalisation = normalisation;
   return dataset;
 }

@@ -18,7 +18,9 @@ struct DataFacts {
   DataConfig source;  ///< its name and how it was split, without paths of this machine
   std::vector<std::string> class_names;
   Normalisation normalisation;
-  int64_t image_size = 0;  ///< pixels a side
+  int64_t image_size = 0;   ///< pixels a side
+  int64_t channels = 3;     ///< of an image
+  double latent_scale = 0;  ///< see Dataset
 
   DataFacts() = default;
   DataFacts(const DataConfig& source, const Dataset& dataset);

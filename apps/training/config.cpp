@@ -154,6 +154,7 @@ DataConfig read_data_config(Fields f) {
   d.on_device = f.get("on_device", d.on_device);
   d.train_images = f.get("train_images", d.train_images, image_count);
   d.validation_images = f.get("validation_images", d.validation_images, image_count);
+  d.latent_scale = f.get("latent_scale", d.latent_scale, Range::above(0));
   d.token_labels = f.get<std::string>("token_labels", d.token_labels);
   f.done();
   return d;
@@ -170,6 +171,7 @@ Json to_json(const DataConfig& d) {
           {"on_device", d.on_device},
           {"train_images", d.train_images},
           {"validation_images", d.validation_images},
+          {"latent_scale", d.latent_scale},
           {"token_labels", d.token_labels}};
 }
 
@@ -186,6 +188,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   const Task task = read_task(c.model, where);
   if (task != Task::classify) c.smoothing = 0;
   if (task == Task::diffuse) c.augment.crop_padding = 0;
+  if (holds_latents(c.data.name)) c.augment = no_augmentation;
   if (auto augment = f.find_object("augment")) c.augment = read_augment(*augment, c.augment);
   if (task != Task::classify && c.augment.mix.any())
     fail(where, ": augment.mixup and augment.cutmix mix pictures of two classes, which a ",
@@ -276,6 +279,7 @@ Dataset open_data(const DataConfig& config, Task task) {
   options.image_size = static_cast<int>(config.image_size);
   options.seed = static_cast<uint64_t>(config.seed);
   options.validation_fraction = config.validation_fraction;
+  options.latent_scale = config.latent_scale;
   options.coarse_labels = config.coarse_labels;
   options.cache_bytes = static_cast<size_t>(config.cache_mb) << 20;
   options.train_images = config.train_images;
@@ -286,6 +290,8 @@ Dataset open_data(const DataConfig& config, Task task) {
         " has no class for each pixel, which a segmenter is trained on; shapes-seg and ade20k have");
   check(task == Task::segment || !has_masks, "data: ", config.name,
         " gives a class to each pixel; a segmenter is trained on it, --model lvvit-s-seg say");
+  check(task == Task::diffuse || dataset.latent_scale == 0, "data: ", config.name,
+        " holds an autoencoder's latents, from which a diffusion model learns; --model dit-s-2 say");
   if (task == Task::diffuse) dataset.normalisation = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
   return dataset;
 }
@@ -300,6 +306,8 @@ Json resolve_model(const Json& model, const Dataset& dataset) {
   }
   match(config, "image_size", image_size, dataset);
   match(config, "num_classes", dataset.classes(), dataset);
+  if (dataset.latent_scale > 0 || config.contains("in_channels"))
+    match(config, "in_channels", dataset.image_shape[0], dataset);
   return config;
 }
 

@@ -28,7 +28,8 @@ struct DataConfig {
   bool on_device = true;          ///< on a GPU: keep the training pictures in its memory if they fit
   int64_t train_images = 0;       ///< train on a subset of this size, drawn by the seed; 0: on all
   int64_t validation_images = 0;  ///< evaluate on a subset of this size; 0: on all
-  std::string token_labels;       ///< folder of a teacher's maps, see data/token_labels.h; empty: none
+  double latent_scale = usual_latent_scale;  ///< multiplies the numbers of latents
+  std::string token_labels;  ///< folder of a teacher's maps, see data/token_labels.h; empty: none
 };
 
 struct OptimizerConfig {
@@ -116,7 +117,7 @@ struct TrainConfig {
 /// messages begin with `where`. A run's config.json from before the key "batch_norm" means what it did then:
 /// the whole batch for models with batch norms. Keys that are left out have their defaults. For a diffusion
 /// model the defaults are no smoothing, as it has no label to smooth, and no crop padding, which it would
-/// learn to draw; for a segmenter no smoothing.
+/// learn to draw; for a segmenter no smoothing; for latents no augmentation.
 TrainConfig read_train_config(const Json& document, const std::string& where);
 
 /// The whole config, which read_train_config reads back.
@@ -131,11 +132,11 @@ std::string model_name(const TrainConfig& config);
 
 /// Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are
 /// scaled to [-1, 1], the range that sampling keeps to. Fails where only one of model and data set is about
-/// pixels' classes.
+/// pixels' classes, and for latents where the model is no diffusion model.
 Dataset open_data(const DataConfig& config, Task task = Task::classify);
 
 /// The model's whole config ("arch" and all) for images and classes of `dataset`. Fails for an unknown
-/// preset, and where a given image_size or num_classes is not the data set's.
+/// preset, and where a given image_size, num_classes or in_channels is not the data set's.
 Json resolve_model(const Json& model, const Dataset& dataset);
 
 }  // namespace tessera

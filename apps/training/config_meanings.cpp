@@ -26,6 +26,10 @@ std::span<const ConfigMeaning> meanings_of_training() {
       {"data.on_device", "on a GPU: keeps the training pictures in its memory if they fit"},
       {"data.train_images", "trains on so many images, drawn by the seed; 0: on all"},
       {"data.validation_images", "evaluates on so many images; 0: on all"},
+      {"data.latent_scale",
+       "latents: multiplies their numbers, so that their deviation is about 1; 0.18215 is for the "
+       "autoencoder "
+       "of Stable Diffusion"},
       {"data.token_labels", "the folder of a teacher's maps, for token labels; empty: none"},
       {"augment.flip", "flips half of the pictures left to right"},
       {"augment.crop_padding", "pads with so many black pixels and crops back to the size"},

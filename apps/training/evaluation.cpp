@@ -262,7 +262,7 @@ std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, co
                                           const EvaluateOptions& evaluated) {
   LoaderOptions options;
   const bool has_masks = split->has_masks();
-  if (!has_masks) options.delivery = delivery;
+  if (!has_masks && !split->has_latents()) options.delivery = delivery;
   if (evaluated.ranks && !has_masks)  // masks are counted by every rank
     options.own = [&ranks = *evaluated.ranks, micro = micro_batch_of(evaluated)](int64_t images) {
       const std::vector<MicroBatch> parts = cut_batch(images, micro);

@@ -88,8 +88,8 @@ struct EvaluateOptions {
 /// from a stream of its own. Returns nothing if go_on ended it.
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options);
 
-/// A loader over all of `split` in order, without augmentation. A split with masks is delivered to the CPU.
-/// Where the ranks of `options` evaluate it, it makes the pictures of this one's share alone.
+/// A loader over all of `split` in order, without augmentation. A split with masks or latents is delivered to
+/// the CPU. Where the ranks of `options` evaluate it, it makes the pictures of this one's share alone.
 std::unique_ptr<Loader> evaluation_loader(std::shared_ptr<const Split> split, const Pipeline& pipeline,
                                           int64_t batch, const DeliveryOptions& delivery = {},
                                           const EvaluateOptions& options = {});

@@ -56,7 +56,9 @@ LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, 
   options.mix = config.augment.mix;
   options.token_labels = token_labels_of(config.data, dataset, model);
   options.seed = static_cast<uint64_t>(config.seed);
-  if (computing.device != Device::cpu && !dataset.train->has_masks() && !options.token_labels)
+  const bool made_by_host =
+      dataset.train->has_masks() || dataset.train->has_latents() || options.token_labels;
+  if (computing.device != Device::cpu && !made_by_host)
     options.delivery = {.device = computing.device,
                         .dtype = evaluation_dtype(task_of(config.model), computing.precision),
                         .resident = config.data.on_device,

@@ -34,7 +34,7 @@ Image contact_of(const Tensor& images, const Normalisation& n) {
 }  // namespace
 
 void TensorBoard::step(int64_t step, const StepResult& result, double lr, const Batch& batch) {
-  if (!shown_) {
+  if (!shown_ && batch.images.dim(1) == 3) {  // not of latents
     const Image sheet = contact_of(batch.images.to(Device::cpu).to(DType::f32), normalisation_);
     const std::vector<uint8_t> png = encode_png(sheet);
     file_.image(step, "train/pictures", sheet.height, sheet.width,

@@ -25,4 +25,7 @@ struct AugmentOptions {
   MixOptions mix{};  ///< of whole batches, by the loader
 };
 
+/// Pictures as they are stored.
+inline const AugmentOptions no_augmentation{.flip = false, .crop_padding = 0};
+
 }  // namespace tessera

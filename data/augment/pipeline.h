@@ -38,7 +38,9 @@ class Pipeline {
     return then(PixelOp(op));
   }
 
-  const Shape& image_shape() const { return image_shape_; }  ///< [3, H, W]
+  const Shape& image_shape() const { return image_shape_; }  ///< [3, H, W]; of latents [C, H, W]
+  /// Whether it only normalises.
+  bool keeps_images() const { return pixel_ops_.empty() && !scene_crop_ && !erasing_; }
   /// Whether it takes images of any size as they are stored, rather than fitted to the data set's size.
   bool takes_originals() const { return takes_originals_; }
   /// Whether a scene crop of the stored image and its mask comes before the three stages. It draws from a

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "apps/reporting/sample_file.h"
+#include "apps/reporting/sample_grid.h"
 #include "data/formats/image.h"
+#include "data/formats/numpy.h"
+#include "engine/core/error.h"
+#include "models/diffusion.h"
 #include "tests/commands/program.h"
+#include "tests/error_of.h"
 
 using namespace tessera;
 
@@ -102,6 +108,72 @@ TEST_CASE("sample writes a grid, the same for the same seed") {
   CHECK(drawn("--classes 0 --count 1").height == 6 + row);  // all of the chain's 40 steps
 }
 
+TEST_CASE("sample writes many images into an .npz, each the same for any batch, threads and count") {
+  const TemporaryFolder folder;
+  REQUIRE(train_tiny(folder).code == 0);
+  const auto drawn = [&](const std::string& more) {
+    const Said said = tessera_program("sample " + (folder / "run").string() + " --steps 4 --out " +
+                                      (folder / "x.npz").string() + " " + more);
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    CHECK(!std::filesystem::exists(folder / "x.npz.partial"));
+    return bytes_of(folder / "x.npz");
+  };
+  for (const std::string sampler : {"--sampler ddpm ", "--sampler ddim "}) {
+    const std::string whole = drawn(sampler + "--count 11");
+    CHECK(drawn(sampler + "--count 11 --format npz --batch 1") == whole);
+    CHECK(drawn(sampler + "--count 11 --batch 4 --threads 1") == whole);
+    CHECK(drawn(sampler + "--count 11 --seed 1") != whole);
+    CHECK(drawn(sampler + "--count 11 --guidance 3") != whole);
+  }
+  drawn("--count 11");
+  const NamedTensors eleven = read_numpy(folder / "x.npz");
+  CHECK((eleven[0].first == "arr_0" && eleven[0].second.shape() == Shape{11, 16, 16, 3}));
+  CHECK((eleven[1].first == "arr_1" && eleven[0].second.dtype() == DType::u8));
+  drawn("--count 5 --batch 3");
+  const NamedTensors five = read_numpy(folder / "x.npz");
+  for (size_t k = 0; k < 2; ++k) CHECK(five[k].second.values() == eleven[k].second.rows(0, 5).values());
+  drawn("--count 5 --classes star,2");
+  const std::vector<int64_t> labels = read_numpy(folder / "x.npz")[1].second.integers();
+  CHECK((labels[1] == 2 && labels[0] == labels[4] && labels[1] == labels[3]));
+}
+
+TEST_CASE("an .npz that was broken off goes on from what it had, to the same bytes") {
+  const TemporaryFolder folder;
+  REQUIRE(train_tiny(folder).code == 0);
+  const Checkpoint checkpoint = read_checkpoint(folder / "run", Device::cpu);
+  SampleOptions how = default_sampling(checkpoint.model, 3);
+  SampleSet set{.count = 10, .seed = 4, .batch = 4};
+  const auto path = folder / "x.npz", partial = folder / "x.npz.partial";
+  write_samples(checkpoint, set, how, Device::cpu, folder / "whole.npz");
+  const auto break_off = [&] {
+    const auto breaks = [](int64_t) { fail("broken off"); };
+    CHECK(error_of([&] { write_samples(checkpoint, set, how, Device::cpu, path, breaks); }) == "broken off");
+    REQUIRE(std::filesystem::exists(partial));
+  };
+  break_off();
+  put(partial, bytes_of(partial) + "half a sample");  // as a kill leaves it
+  int64_t first = 0;
+  set.batch = 3;
+  write_samples(checkpoint, set, how, Device::cpu, path, [&](int64_t done) { first = first ? first : done; });
+  CHECK(first == 7);  // four were there
+  CHECK(bytes_of(path) == bytes_of(folder / "whole.npz"));
+
+  break_off();
+  std::string damaged = bytes_of(partial);
+  damaged[damaged.size() - 40] ^= 1;  // in the third of three
+  put(partial, damaged);
+  first = 0;
+  write_samples(checkpoint, set, how, Device::cpu, path, [&](int64_t done) { first = first ? first : done; });
+  CHECK(first == 5);  // the damaged one is drawn again
+  CHECK(bytes_of(path) == bytes_of(folder / "whole.npz"));
+
+  break_off();
+  set.seed = 5;
+  CHECK_THROWS_WITH(write_samples(checkpoint, set, how, Device::cpu, path),
+                    doctest::Contains("x.npz.partial: is of"));
+}
+
 TEST_CASE("what cannot be trained or drawn is refused") {
   const TemporaryFolder folder;
   const Said smoothed = train_tiny(folder, "--set smoothing=0.1");
@@ -113,6 +185,9 @@ TEST_CASE("what cannot be trained or drawn is refused") {
                     out = " --out " + (folder / "grid.png").string();
   check_refused(sample, "--out");
   check_refused(sample + " --out grid.jpg", ".png");
+  check_refused(sample + out + " --format npz", "wanted a name that ends in .npz");
+  check_refused(sample + out + " --count 101", "--format npz takes more");
+  check_refused(sample + " --out x.npz --batch 0", "--batch");
   check_refused(sample + out + " --classes stra", "did you mean 'star'");
   check_refused(sample + out + " --classes 10", "0 to 9");
   check_refused(sample + out + " --classes 1,,2", "no class ''");

@@ -14,7 +14,8 @@ TEST_CASE("registry: every row is complete, every published file has its sum") {
     CHECK((entry.open != nullptr));
     CHECK(&find_dataset(entry.name) == &entry);
     CHECK(!entry.sizes.reason.empty());
-    const bool own_images = entry.name == "folder" || entry.name == "tiles" || !entry.needs_folder;
+    const bool own_images =
+        entry.name == "folder" || entry.name == "tiles" || entry.has_latents || !entry.needs_folder;
     REQUIRE(entry.published.has_value() != own_images);
     if (own_images) continue;
     const PublishedSet& set = *entry.published;
@@ -46,6 +47,7 @@ TEST_CASE("registry: options that a data set does not have are refused with the 
       check_refused(open({.coarse_labels = true}), entry.name, "no coarse labels", "cifar100");
     if (!entry.takes_validation_fraction)
       check_refused(open({.validation_fraction = 0.5}), entry.name, "validation_fraction", "'folder'");
+    if (!entry.has_latents) check_refused(open({.latent_scale = 2}), entry.name, "latent_scale", "'latents'");
     if (entry.needs_folder)
       check_refused([&] { open_dataset(entry.name, ""); }, entry.name, "no data folder", "--data");
   }

@@ -14,7 +14,9 @@
   X(idx)                        \
   X(jpeg)                       \
   X(json)                       \
+  X(latents)                    \
   X(mat)                        \
+  X(numpy)                      \
   X(png)                        \
   X(run_record)                 \
   X(safetensors)                \

@@ -34,6 +34,7 @@ constexpr Column summary_columns[] = {
     {"classes", "classes", as_integer},
     {"mean", "mean"},
     {"deviation", "deviation"},
+    {"latent_scale", "scale"},
 };
 
 constexpr Column class_columns[] = {
@@ -57,20 +58,28 @@ Json describe(const Dataset& data) {
   for (size_t k = 0; k < data.class_names.size(); ++k)
     classes.push_back(
         {{"index", k}, {"name", data.class_names[k]}, {"train", train[k]}, {"validation", validation[k]}});
-  return {{"name", data.name},
-          {"train", data.train->size()},
-          {"validation", data.validation->size()},
-          {"image_shape", std::vector<int64_t>(data.image_shape.begin(), data.image_shape.end())},
-          {"mean", decimals(data.normalisation.mean)},
-          {"deviation", decimals(data.normalisation.deviation)},
-          {"notes", data.notes},
-          {"classes", classes}};
+  Json info{{"name", data.name},
+            {"train", data.train->size()},
+            {"validation", data.validation->size()},
+            {"image_shape", std::vector<int64_t>(data.image_shape.begin(), data.image_shape.end())},
+            {"mean", decimals(data.normalisation.mean)},
+            {"deviation", decimals(data.normalisation.deviation)},
+            {"latent_scale", data.latent_scale},
+            {"notes", data.notes},
+            {"classes", classes}};
+  for (const char* key : {"mean", "deviation"})
+    if (data.latent_scale > 0) info.erase(key);
+  if (data.latent_scale == 0) info.erase("latent_scale");
+  return info;
 }
 
 void print_for_people(Json info) {
   const Json classes = info["classes"], notes = info["notes"], damaged = info["damaged"];
   info["classes"] = classes.size();
-  print_record(summary_columns, info);
+  std::vector<Column> columns;
+  for (const Column& column : summary_columns)
+    if (info.contains(column.key)) columns.push_back(column);
+  print_record(columns, info);
   for (const Json& note : notes) fmt::print("\nNote: {}\n", printable(note.get<std::string>()));
   fmt::print("\n");
   print_table(class_columns, classes);
