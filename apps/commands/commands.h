@@ -7,7 +7,7 @@
 // this folder.
 // clang-format off
 #define TESSERA_COMMANDS(X) \
-  X(train) X(ablate) X(report) X(runs) X(diagnose) X(doctor) X(eval) X(predict) X(sample) X(export) X(models) X(summary) X(keys) X(parity) X(gradcheck) X(inspect) X(bench) X(data)
+  X(train) X(ablate) X(report) X(runs) X(diagnose) X(doctor) X(eval) X(predict) X(sample) X(score) X(export) X(models) X(summary) X(keys) X(parity) X(gradcheck) X(inspect) X(bench) X(data)
 #define TESSERA_BENCH_COMMANDS(X) X(train) X(infer) X(loader) X(run) X(gemm) X(table) X(scale)
 #define TESSERA_DATA_COMMANDS(X) X(info) X(fetch) X(check) X(show)
 // clang-format on

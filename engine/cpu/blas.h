@@ -11,9 +11,15 @@
 
 namespace tessera {
 
+// LAPACK's dsyevd: eigenvalues and eigenvectors of a symmetric matrix.
+using Dsyevd = void(const char* job, const char* triangle, const int* n, double* a, const int* stride,
+                    double* values, double* work, const int* room, int* integers, const int* integer_room,
+                    int* trouble);
+
 struct Blas {
   decltype(&cblas_sgemm) sgemm;
   decltype(&cblas_dgemm) dgemm;
+  Dsyevd* dsyevd;
   std::string core;  // the processor whose kernels it took, "SkylakeX"
 };
 

@@ -36,7 +36,8 @@ Blas load() {
   function<decltype(openblas_set_num_threads)>(library, "openblas_set_num_threads")(1);
   const char* core = function<decltype(openblas_get_corename)>(library, "openblas_get_corename")();
   return {function<decltype(cblas_sgemm)>(library, "cblas_sgemm"),
-          function<decltype(cblas_dgemm)>(library, "cblas_dgemm"), core};
+          function<decltype(cblas_dgemm)>(library, "cblas_dgemm"), function<Dsyevd>(library, "dsyevd_"),
+          core};
 }
 
 }  // namespace
