@@ -27,6 +27,8 @@ BuiltInRecipe row_of(const Json& table, const std::string& model, const std::str
   row.about += " on " + of_dataset.at("about").get<std::string>();
   if (of_model.contains("top1") && of_model["top1"].contains(dataset))
     row.about += fmt::format("; the paper: {:.2f} %", of_model["top1"][dataset].get<double>());
+  if (of_model.contains("fid"))
+    row.about += fmt::format("; the paper's FID: {:.2f}", of_model["fid"].get<double>());
   row.document["about"] = row.about;
   row.document["model"] = model;
   row.document.update(table.at("base"));

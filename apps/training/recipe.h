@@ -23,7 +23,7 @@ const std::vector<RecipeFile>& recipe_files();
 ///    "datasets": {NAME: {"about": "CIFAR-10", "config": what is special about it}},
 ///    "models":   {NAME: {"about": "SL-ViT", "top1": {DATASET: the paper's percentage}, "config": likewise}}}
 ///
-/// A row of SL-ViT's table 2 has its other columns in "table2", which `tessera bench table` shows.
+/// A diffusion model has the paper's "fid" in place of "top1". A row of SL-ViT's table 2 has its other columns in "table2", which `tessera bench table` shows.
 ///
 /// Such a recipe is `base` with the changes of the data set and then of the model, each a JSON merge patch.
 /// Its model is the preset of the model's name, unless a "config" holds another "model".

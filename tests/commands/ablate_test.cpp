@@ -31,6 +31,9 @@ std::vector<std::string> ablate_lines() {
 // Fewer blocks of the line's model.
 std::string made_shallow(const std::string& line) {
   if (line.find("--recipe sdt") != std::string::npos) return " --set 'model.depth=[1,1,1,1]'";
+  if (line.find("--recipe dit") != std::string::npos)
+    return " --set model.depth=2 --set model.in_channels=3 --set model.tokenizer.patch_size=8 --set steps=0"
+           " --set data.validation_fraction=0.1";
   if (line.find("--recipe sp-vit") != std::string::npos)
     return " --set model.depth=3 --set model.sp_layers=2";
   return " --set model.depth=2";
@@ -65,7 +68,7 @@ size_t choices_in(const std::string& line) {
 
 TEST_CASE("each table of the papers is one line of ablate") {
   const std::vector<std::string> lines = ablate_lines();
-  CHECK(lines.size() == 8);
+  CHECK(lines.size() == 9);
   for (const std::string& line : lines) {
     CAPTURE(line);
     const TemporaryFolder folder;

@@ -16,13 +16,15 @@ inline Dataset facts_of(const DataConfig& data) {
       {"cifar10", {32, 10}},        {"cifar100", {32, 100}},   {"svhn", {32, 10}},
       {"tiny-imagenet", {64, 200}}, {"imagenet", {224, 1000}}, {"imagenet-100", {224, 100}},
       {"shapes", {32, 10}},         {"shapes-seg", {64, 11}},  {"tiles", {64, 8}},
-      {"ade20k", {512, 150}}};
+      {"ade20k", {512, 150}},       {"latents", {32, 1000}}};
   REQUIRE(known.contains(data.name));
   const auto [size, classes] = known.at(data.name);
   Dataset dataset;
   dataset.name = data.name;
   const int64_t side = data.image_size > 0 ? data.image_size : size;
-  dataset.image_shape = {3, side, side};
+  const bool latents = data.name == "latents";
+  dataset.image_shape = {latents ? 4 : 3, side, side};
+  dataset.latent_scale = latents ? data.latent_scale : 0;
   dataset.class_names.resize(classes);
   return dataset;
 }

@@ -148,6 +148,11 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
 
   const TrainConfig dit = recipe("dit-xt-cifar10");
   CHECK((dit.schedule.decay == "none" && dit.optimizer.weight_decay == 0 && dit.ema == 0.9999));
+  const TrainConfig latent = recipe("dit-xl-2-decay-imagenet-latents");
+  CHECK(
+      (latent.steps == 400000 && latent.batch == 256 && latent.optimizer.lr == 1e-4 && latent.ema == 0.9999));
+  CHECK((latent.schedule.decay == "none" && latent.data.latent_scale == 0.18215 && !latent.augment.flip));
+  CHECK(model_of(latent).config.at("learn_sigma") == true);
 }
 
 TEST_CASE("recipes are listed, printed whole, and refused by the nearest name") {
