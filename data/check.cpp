@@ -221,7 +221,9 @@ void compare_counts(const Dataset& dataset, const DatasetEntry& entry, DatasetCh
 void find_empty_classes(const Dataset& dataset, DatasetCheck& result) {
   if (dataset.train->has_masks()) return;  // labels are of pixels, not of images
   for (size_t s = 0; s < 2; ++s) {
-    Finding finding{.kind = "empty class", .message = "", .count = 0, .examples = {}, .wrong = true};
+    // Latents are held out whatever their class: they judge a loss, not classes.
+    const bool wrong = s == 0 || dataset.latent_scale == 0;
+    Finding finding{.kind = "empty class", .message = "", .count = 0, .examples = {}, .wrong = wrong};
     for (size_t k = 0; k < dataset.class_names.size(); ++k)
       if (result.histogram[s][k] == 0) note(finding, dataset.class_names[k]);
     finding.message =

@@ -12,6 +12,7 @@
 #include "apps/training/progress.h"
 #include "data/check.h"
 #include "data/registry.h"
+#include "data/sets/latents.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 
@@ -26,7 +27,8 @@ struct Options {
   bool json = false;
 };
 
-// The data set whose files are all in the folder, or "folder", pictures in class folders.
+// The data set whose files are all in the folder; otherwise "latents", or "folder", pictures in class
+// folders.
 std::string recognised(const fs::path& dir) {
   for (const DatasetEntry& entry : datasets()) {
     if (!entry.published || entry.published->markers.empty()) continue;
@@ -39,7 +41,7 @@ std::string recognised(const fs::path& dir) {
         (entry.published->sums.empty() || check_sums(dir, entry).empty()))
       return entry.name;
   }
-  return "folder";
+  return looks_like_latents(dir) ? "latents" : "folder";
 }
 
 // What to do about a finding of its kind.

@@ -51,14 +51,13 @@ std::string seconds_text(const Json& value) { return as_seconds(value); }
 constexpr Column phases[] = {{"phase", "phase"}, {"seconds", "time", seconds_text}, {"what", "what"}};
 
 // The same run, two steps long, judged on a few pictures.
-TrainConfig shortened(TrainConfig config) {
+TrainConfig shortened(TrainConfig config, const Dataset& dataset) {
   config.steps = 2;
   config.epochs = 1;
   config.schedule.warmup_epochs = config.schedule.cooldown_epochs = 0;
   config.tensorboard = false;
   config.watch.every_steps = 0;
-  const int64_t images = config.data.validation_images;
-  config.data.validation_images = images > 0 ? std::min(images, few_pictures) : few_pictures;
+  config.data.validation_images = std::min(dataset.validation->size(), few_pictures);
   return config;
 }
 
@@ -115,7 +114,7 @@ void dry_run(const TrainConfig& config, const Dataset& dataset, const Computing&
   rows.push_back({{"phase", "evaluation"},
                   {"seconds", speed.evaluation_seconds},
                   {"what", "of all validation pictures, from those of 2 s"}});
-  for (const Json& row : rehearsed(shortened(config), computing)) rows.push_back(row);
+  for (const Json& row : rehearsed(shortened(config, dataset), computing)) rows.push_back(row);
   const double evaluations = std::ceil(static_cast<double>(epochs) / static_cast<double>(config.eval_every));
   const double seconds =
       static_cast<double>(steps) * speed.step_seconds + evaluations * speed.evaluation_seconds;

@@ -242,6 +242,14 @@ Dataset open_latents(const fs::path& path, const DatasetOptions& options) {
   return dataset;
 }
 
+bool looks_like_latents(const fs::path& folder) {
+  try {
+    return !files_of(folder, "train").empty();
+  } catch (const Error&) {  // a folder `train` of other files
+    return false;
+  }
+}
+
 DatasetEntry latents_entry() {
   return {.name = "latents",
           .open = open_latents,

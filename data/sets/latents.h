@@ -23,6 +23,9 @@ namespace tessera {
 /// read.
 Dataset open_latents(const std::filesystem::path& path, const DatasetOptions& options);
 
+/// Whether the folder holds the training files of such a data set.
+bool looks_like_latents(const std::filesystem::path& folder);
+
 DatasetEntry latents_entry();
 
 }  // namespace tessera

@@ -76,6 +76,10 @@ TEST_CASE(
   CHECK(tessera_program("data info latents " + folder.path().string()).out.find("deviation") ==
         std::string::npos);
   CHECK(tessera_program("data check latents " + folder.path().string()).code == 0);
+  CHECK(tessera_program("data check latents " + (folder / "train.safetensors").string()).code == 0);
+  CHECK(tessera_program("doctor " + folder.path().string()).out.find("data set latents") !=
+        std::string::npos);
+  CHECK(train_tiny(folder, "none", "--dry-run").out.find("16 pictures judged") != std::string::npos);
 }
 
 TEST_CASE("what does not go with latents is refused with the reason") {

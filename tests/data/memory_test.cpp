@@ -11,7 +11,9 @@
 #include "data/formats/folder.h"
 #include "data/formats/idx.h"
 #include "data/formats/mat.h"
+#include "data/formats/numpy.h"
 #include "data/sets/cifar.h"
+#include "data/sets/latents.h"
 #include "data/sets/mnist.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
@@ -90,6 +92,34 @@ std::string big_endian(uint32_t value) {
   return bytes;
 }
 
+// A ZIP archive of one file, deflated.
+std::string deflated_archive(const std::string& name, const std::string& content) {
+  std::string packed(compressBound(content.size()), '\0');
+  z_stream z{};
+  REQUIRE(deflateInit2(&z, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  z.avail_in = static_cast<uInt>(content.size());
+  z.next_out = reinterpret_cast<Bytef*>(packed.data());
+  z.avail_out = static_cast<uInt>(packed.size());
+  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
+  packed.resize(z.total_out);
+  deflateEnd(&z);
+  const auto little = [](uint64_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 255);
+    return text;
+  };
+  const uLong crc =
+      crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
+  const std::string common = little(20, 2) + little(0, 2) + little(8, 2) + little(0, 4) + little(crc, 4) +
+                             little(packed.size(), 4) + little(content.size(), 4) + little(name.size(), 2) +
+                             little(0, 2);
+  const std::string local = "PK\x03\x04" + common + name + packed;
+  const std::string directory = "PK\x01\x02" + little(20, 2) + common + little(0, 14) + name;
+  return local + directory + "PK\x05\x06" + little(0, 4) + little(1, 2) + little(1, 2) +
+         little(directory.size(), 4) + little(local.size(), 4) + little(0, 2);
+}
+
 std::string png_chunk(const std::string& type, const std::string& data) {
   const std::string summed = type + data;
   return big_endian(static_cast<uint32_t>(data.size())) + summed +
@@ -154,6 +184,27 @@ TEST_CASE("bounded memory: lists of bytes") {
 
   put(text, std::string(10 << 20, '\n'));
   check_bounded(text, [&] { read_lines(text); });
+}
+
+TEST_CASE("bounded memory: arrays that claim, or inflate to, more than their file is worth") {
+  const TemporaryFolder folder;
+  const fs::path npz = folder / "x.npz", latents = folder / "train.safetensors";
+  const std::string text = "{'descr': '|u1', 'fortran_order': False, 'shape': (150000000,), }\n";
+  const std::string npy = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(text.size()) + '\0' + text +
+                          std::string(150000000, '\0');
+  const std::string whole = deflated_archive("x.npy", npy);
+  std::string damaged = whole;
+  damaged[whole.find("PK\x01\x02") + 16] ^= 1;  // the checksum
+  put(npz, damaged);
+  check_bounded(npz, [&] { read_numpy(npz); });
+  put(npz, whole);
+  CHECK(read_numpy(npz).at(0).second.elements() == 150000000);  // the undamaged file is read
+
+  const std::string header =
+      R"({"latents": {"dtype": "F32", "shape": [100000000, 4, 32, 32], "data_offsets": [0, 1638400000000]}})";
+  const uint64_t size = header.size();
+  put(latents, std::string(reinterpret_cast<const char*>(&size), 8) + header);
+  check_bounded(latents, [&] { open_latents(latents, {}); });
 }
 
 TEST_CASE("bounded memory: documents of more keys and values than bytes can pay for") {

@@ -5,8 +5,8 @@
 
 A network whose last layer answers its bias alone makes the noise and v known numbers, so that noise, loss, its gradient
 and both samplers follow from the equations of Ho et al. (2020), Nichol and Dhariwal (2021) and Song et al. (2021) with
-nothing of a transformer. Here q(x_{t-1} | x_t, x_0) is Bayes' product of two normal densities, the divergence is that of
-torch.distributions, and the gradient is autograd's. For each schedule a fixture is written, which `tessera parity`
+nothing of a transformer. Here q(x_{t-1} | x_t, x_0) is Bayes' product of two normal densities, the divergence is that
+of torch.distributions, and the gradient is autograd's. For each schedule a fixture is written, which `tessera parity`
 compares in double. --write leaves the fixture of the short cosine schedule where it says.
 
 Exit code 1 where a difference exceeds parity's tolerance of 1e-6, or where a wrong value is not noticed; 77 where torch
@@ -53,10 +53,10 @@ class Step:
         self.now, self.before = now, before
         self.alpha = now / before
         self.beta = 1 - self.alpha
-        self.smallest = clipped_variance                       # log variance of q, that of the second step for the first
+        self.smallest = clipped_variance  # log variance of q; the first step, where it would be -inf, has the second's
 
     def posterior(self, x0, x):
-        """Mean of q(x_{t-1} | x_t, x_0): N(x_t; sqrt(alpha) x_{t-1}, beta) times N(x_{t-1}; sqrt(before) x_0, 1 - before)."""
+        """Mean of q(x_{t-1} | x_t, x_0): N(x_t; sqrt(alpha) x_{t-1}, beta) N(x_{t-1}; sqrt(before) x_0, 1 - before)."""
         if self.before == 1:
             return x0
         precision = self.alpha / self.beta + 1 / (1 - self.before)
@@ -150,8 +150,9 @@ def fixture(betas, steps, learn_sigma, seed):
     """(config, {name: tensor}) of one schedule."""
     generator = torch.Generator().manual_seed(seed)
     out_channels = CHANNELS * (1 + learn_sigma)
-    config = {"arch": "dit", "image_size": SIDE, "in_channels": CHANNELS, "num_classes": CLASSES, "dim": DIM, "depth": 1,
-              "tokenizer": {"kind": "patch", "patch_size": PATCH}, "attention": {"heads": 2, "qkv_bias": True},
+    config = {"arch": "dit", "image_size": SIDE, "in_channels": CHANNELS, "num_classes": CLASSES, "dim": DIM,
+              "depth": 1, "tokenizer": {"kind": "patch", "patch_size": PATCH},
+              "attention": {"heads": 2, "qkv_bias": True},
               "learn_sigma": learn_sigma, "time_dim": 8, "steps": steps, "betas": betas}
     # Times at both ends, and numbers beyond and within +-0.999 at time 0.
     t = torch.tensor([0, 0, 1, steps // 2, steps - 1])
@@ -166,7 +167,8 @@ def fixture(betas, steps, learn_sigma, seed):
     slope, = torch.autograd.grad(loss, bias)
 
     all_abars = abars(betas, steps)
-    x = torch.stack([all_abars[k].sqrt() * x0[i] + (1 - all_abars[k]).sqrt() * noise[i] for i, k in enumerate(t.tolist())])
+    x = torch.stack([all_abars[k].sqrt() * x0[i] + (1 - all_abars[k]).sqrt() * noise[i]
+                     for i, k in enumerate(t.tolist())])
     out = answer.detach().clone().requires_grad_()
     step_loss = training_loss(chain(all_abars, torch.arange(steps)), out, x0, x, t, noise)
     gradient, = torch.autograd.grad(step_loss, out)

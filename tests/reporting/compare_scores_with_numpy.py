@@ -3,12 +3,12 @@
 
     compare_scores_with_numpy.py --tessera build/tessera
 
-The Frechet distance is computed here by the eigenvalues of the product of both covariances, which is not symmetric, the
-inception score by its definition, precision and recall by all distances one by one; where scipy is there, its sqrtm gives
-the distance too. Features go in as .npz, deflated .npz, .npy and as mu and sigma.
+The Frechet distance is computed here by the eigenvalues of the product of both covariances, which is not symmetric,
+the inception score by its definition, precision and recall by all distances one by one; where scipy is there, its sqrtm
+gives the distance too. Features go in as .npz, deflated .npz, .npy and as mu and sigma.
 
-Exit code 1 where a score differs by more than 1e-8 of its size (1e-6 beside sqrtm), or a file is not read as it should be;
-77 where numpy is missing.
+Exit code 1 where a score differs by more than 1e-8 of its size (1e-6 beside sqrtm), or a file is not read as it should
+be; 77 where numpy is missing.
 """
 
 import argparse
@@ -104,8 +104,8 @@ def check_samples(tessera, folder):
     model = ["--set", "model.dim=16", "--set", "model.depth=1", "--set", "model.attention.heads=2", "--set",
              "model.attention.head_dim=8", "--set", "model.time_dim=16", "--set", "model.steps=40"]
     train = ["--epochs", 1, "--batch", 8, "--set", "schedule.warmup_epochs=0", *model]
-    run(tessera, "train", "--model", "dit-xt", "--dataset", "shapes", "--image-size", 16, "--set", "data.train_images=32",
-        "--set", "data.validation_images=10", "--out", folder / "pixels", *train)
+    run(tessera, "train", "--model", "dit-xt", "--dataset", "shapes", "--image-size", 16, "--set",
+        "data.train_images=32", "--set", "data.validation_images=10", "--out", folder / "pixels", *train)
     file = folder / "pixels.npz"
     run(tessera, "sample", folder / "pixels", "--count", 11, "--steps", 3, "--out", file)
     with np.load(file) as arrays:
@@ -122,8 +122,10 @@ def check_samples(tessera, folder):
     text = json.dumps(header).encode()
     data = folder / "train.safetensors"
     data.write_bytes(len(text).to_bytes(8, "little") + text + labels.astype("<i8").tobytes() + latents.tobytes())
-    run(tessera, "train", "--model", "dit-s-2", "--dataset", "latents", "--data", data, "--out", folder / "latents", *train)
-    run(tessera, "sample", folder / "latents", "--count", 6, "--steps", 3, "--classes", "2,0", "--out", folder / "z.npz")
+    run(tessera, "train", "--model", "dit-s-2", "--dataset", "latents", "--data", data, "--out", folder / "latents",
+        *train)
+    run(tessera, "sample", folder / "latents", "--count", 6, "--steps", 3, "--classes", "2,0", "--out",
+        folder / "z.npz")
     with np.load(folder / "z.npz") as arrays:
         expect("latents", arrays["arr_0"].shape == (6, 4, 8, 8) and arrays["arr_0"].dtype == np.float32)
         expect("finite", np.isfinite(arrays["arr_0"]).all())

@@ -115,7 +115,9 @@ ExitCode run(const Options& options) {
   const auto& [name, folder, coarse] = options.source;
   const DatasetEntry& entry = find_dataset(name);
   check_options(entry, options.source.options());
-  check(!entry.needs_folder || std::filesystem::is_directory(folder), name, ": '", folder, "' is no folder");
+  const bool is_there = std::filesystem::is_directory(folder) ||
+                        (entry.has_latents && std::filesystem::is_regular_file(folder));
+  check(!entry.needs_folder || is_there, name, ": '", folder, "' is no folder");
   const Json report = checked(options);
   if (options.json)
     print_json(report);
