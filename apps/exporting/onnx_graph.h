@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "apps/exporting/protobuf.h"
+#include "engine/io/protobuf.h"
 #include "engine/core/tensor.h"
 
 namespace tessera {

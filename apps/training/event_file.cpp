@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "engine/io/protobuf.h"
 
 namespace tessera {
 
@@ -39,35 +41,40 @@ template <class T> std::string little_endian(T value) {
   return bytes;
 }
 
-// ---- Protocol buffers: a key is field << 3 | wire type -------------------------------------------
-
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
+// Event: wall_time = 1, step = 2, file_version = 3, graph_def = 4, summary = 5, session_log = 7.
+ProtoMessage event(double wall_time, int64_t step) {
+  ProtoMessage message;
+  message.real64(1, wall_time).number(2, step);
+  return message;
 }
 
-std::string key(uint32_t field, uint32_t wire_type) { return varint(field << 3 | wire_type); }
-
-std::string number_field(uint32_t field, int64_t value) {
-  return key(field, 0) + varint(static_cast<uint64_t>(value));
+// Summary: value = 1. Each Value begins with its tag = 1.
+ProtoMessage value_of(const std::string& tag) {
+  ProtoMessage value;
+  value.text(1, tag);
+  return value;
 }
 
-std::string double_field(uint32_t field, double value) {
-  return key(field, 1) + little_endian(std::bit_cast<uint64_t>(value));
+std::string event_of(double wall_time, int64_t step, const ProtoMessage& summary) {
+  return event(wall_time, step).message(5, summary).bytes();
 }
 
-std::string bytes_field(uint32_t field, std::string_view bytes) {
-  return key(field, 2) + varint(bytes.size()) + std::string(bytes);
-}
-
-std::string float_field(uint32_t field, float value) {
-  return key(field, 5) + little_endian(std::bit_cast<uint32_t>(value));
-}
-
-// Event: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7.
-std::string event(double wall_time, int64_t step) {
-  return double_field(1, wall_time) + number_field(2, step);
+// The keys below one another with dots between them, as google.protobuf.Value: number = 2, string = 3, bool =
+// 4; in a map<string, Value>: key = 1, value = 2.
+void add_settings(ProtoMessage& to, const std::string& name, const Json& value) {
+  if (value.is_object()) {
+    for (const auto& [key, below] : value.items())
+      add_settings(to, name.empty() ? key : name + "." + key, below);
+    return;
+  }
+  ProtoMessage its;
+  if (value.is_boolean())
+    its.number(4, value.get<bool>() ? 1 : 0);
+  else if (value.is_number())
+    its.real64(2, value.get<double>());
+  else
+    its.text(3, value.is_string() ? value.get<std::string>() : value.dump());
+  to.message(1, ProtoMessage().text(1, name).message(2, its));
 }
 
 }  // namespace
@@ -88,28 +95,56 @@ std::string tf_record(std::string_view bytes) {
 }
 
 std::string version_event(double wall_time) {
-  return double_field(1, wall_time) + bytes_field(3, "brain.Event:2");
+  return ProtoMessage().real64(1, wall_time).text(3, "brain.Event:2").bytes();
 }
 
 // SessionLog: status = 1, whose START is 1.
 std::string start_event(double wall_time, int64_t step) {
-  return event(wall_time, step) + bytes_field(7, number_field(1, 1));
+  return event(wall_time, step).message(7, ProtoMessage().number(1, 1)).bytes();
 }
 
-// Summary: value = 1; Value: tag = 1, simple_value = 2.
+// Value: simple_value = 2.
 std::string scalars_event(double wall_time, int64_t step, Scalars scalars) {
-  std::string summary;
+  ProtoMessage summary;
   for (const auto& [tag, value] : scalars)
-    summary += bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
-  return event(wall_time, step) + bytes_field(5, summary);
+    summary.message(1, value_of(tag).real(2, static_cast<float>(value)));
+  return event_of(wall_time, step, summary);
 }
 
 // Value: image = 4; Image: height = 1, width = 2, colorspace = 3, encoded_image_string = 4.
 std::string image_event(double wall_time, int64_t step, const std::string& tag, int height, int width,
                         std::string_view png) {
-  const std::string image =
-      number_field(1, height) + number_field(2, width) + number_field(3, 3) + bytes_field(4, png);
-  return event(wall_time, step) + bytes_field(5, bytes_field(1, bytes_field(1, tag) + bytes_field(4, image)));
+  const ProtoMessage image = ProtoMessage().number(1, height).number(2, width).number(3, 3).text(4, png);
+  return event_of(wall_time, step, ProtoMessage().message(1, value_of(tag).message(4, image)));
+}
+
+// Value: histo = 5; HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, bucket_limit = 6,
+// bucket = 7.
+std::string histogram_event(double wall_time, int64_t step, std::span<const Histogram> histograms) {
+  ProtoMessage summary;
+  for (const Histogram& h : histograms) {
+    ProtoMessage histo;
+    histo.real64(1, h.lowest).real64(2, h.highest).real64(3, h.count).real64(4, h.sum).real64(5, h.squares);
+    histo.packed(6, h.limits).packed(7, h.counts);
+    summary.message(1, value_of(h.tag).message(5, histo));
+  }
+  return event_of(wall_time, step, summary);
+}
+
+std::string graph_event(double wall_time, std::string_view graph) {
+  return event(wall_time, 0).text(4, graph).bytes();
+}
+
+// Value: metadata = 9; SummaryMetadata: plugin_data = 1; PluginData: plugin_name = 1, content = 2. The
+// content is an HParamsPluginData: session_start_info = 3; SessionStartInfo: hparams = 1.
+std::string settings_event(double wall_time, const Json& settings) {
+  ProtoMessage start;
+  add_settings(start, "", settings);
+  const ProtoMessage data =
+      ProtoMessage().text(1, "hparams").text(2, ProtoMessage().message(3, start).bytes());
+  const ProtoMessage value =
+      value_of("_hparams_/session_start_info").message(9, ProtoMessage().message(1, data));
+  return event_of(wall_time, 0, ProtoMessage().message(1, value));
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, int64_t step) {
@@ -142,6 +177,14 @@ void EventFile::scalars(int64_t step, Scalars scalars) { add(scalars_event(now()
 void EventFile::image(int64_t step, const std::string& tag, int height, int width, std::string_view png) {
   add(image_event(now(), step, tag, height, width, png));
 }
+
+void EventFile::histograms(int64_t step, std::span<const Histogram> histograms) {
+  add(histogram_event(now(), step, histograms));
+}
+
+void EventFile::graph(std::string_view graph) { add(graph_event(now(), graph)); }
+
+void EventFile::settings(const Json& settings) { add(settings_event(now(), settings)); }
 
 void EventFile::flush() {
   std::string_view left = waiting_;

@@ -7,7 +7,6 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/storage.h"
 #include "engine/optim/adamw.h"
-#include "models/model.h"
 
 namespace tessera {
 
@@ -15,18 +14,9 @@ namespace {
 
 int64_t in_use() { return static_cast<int64_t>(memory_stats(Device::cpu).in_use); }
 
-// Images, and labels or a segmenter's masks, as a step takes them.
-TensorMap inputs_of(const Model& model, int64_t batch) {
-  const int64_t side = model.image_size();
-  const bool by_pixel = model.config.at("arch") == "segment";
-  const Tensor target = Tensor::empty(by_pixel ? Shape{batch, side, side} : Shape{batch}, DType::i64);
-  std::fill_n(target.data<int64_t>(), target.elements(), 0);  // some losses read it even in a dry run
-  return {{"input", Tensor::empty({batch, model.in_channels(), side, side})}, {"target", target}};
-}
-
 // The peak memory of a forward and a backward pass of `batch` images.
 int64_t peak_of_passes(const Model& model, int64_t batch) {
-  const TensorMap inputs = inputs_of(model, batch);
+  const TensorMap inputs = dry_inputs(model, batch);
   const int64_t before = in_use();
   reset_peak(Device::cpu);
   Pass pass{.training = true};
@@ -42,6 +32,14 @@ int64_t bytes_of_weights(const Model& model) {
 }
 
 }  // namespace
+
+TensorMap dry_inputs(const Model& model, int64_t batch) {
+  const int64_t side = model.image_size();
+  const bool by_pixel = model.config.at("arch") == "segment";
+  const Tensor target = Tensor::empty(by_pixel ? Shape{batch, side, side} : Shape{batch}, DType::i64);
+  std::fill_n(target.data<int64_t>(), target.elements(), 0);  // some losses read it even in a dry run
+  return {{"input", Tensor::empty({batch, model.in_channels(), side, side})}, {"target", target}};
+}
 
 StepMemory step_memory_of(const Json& config, int64_t batch) {
   const DryRun dry;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/io/json.h"
+#include "models/model.h"
 
 namespace tessera {
 
@@ -19,6 +20,9 @@ struct StepMemory {
 // The memory of a step whose `batch` images go through at once (a micro-batch). Found by dry runs, which
 // compute no number but count all memory that the passes take from the pool.
 StepMemory step_memory_of(const Json& config, int64_t batch);
+
+// Images, and labels or a segmenter's masks, as a step takes them; of no particular numbers, for a dry run.
+TensorMap dry_inputs(const Model& model, int64_t batch);
 
 // The memory that a model takes, in bytes, in f32.
 struct Footprint {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "apps/training/model_graph.h"
 #include "data/formats/image.h"
 
 namespace tessera {
@@ -31,7 +32,29 @@ Image contact_of(const Tensor& images, const Normalisation& n) {
   return sheet;
 }
 
+// The numbers of a tensor in thirty intervals of equal width.
+Histogram histogram_of(const std::string& tag, const Tensor& tensor) {
+  constexpr double intervals = 30;
+  const std::vector<double> values = tensor.values();
+  const auto [low, high] = std::ranges::minmax(values);
+  Histogram h{.tag = tag, .lowest = low, .highest = high, .count = static_cast<double>(values.size())};
+  const double width = low < high ? (high - low) / intervals : 1;
+  h.counts.resize(static_cast<size_t>(intervals));
+  for (const double value : values) {
+    h.sum += value;
+    h.squares += value * value;
+    ++h.counts[static_cast<size_t>(std::min((value - low) / width, intervals - 1))];
+  }
+  for (size_t i = 1; i <= h.counts.size(); ++i) h.limits.push_back(low + width * static_cast<double>(i));
+  return h;
+}
+
 }  // namespace
+
+void TensorBoard::begin(const Json& config) {
+  file_.settings(config);
+  file_.graph(graph_of(config.at("model")));
+}
 
 void TensorBoard::step(int64_t step, const StepResult& result, double lr, const Batch& batch) {
   if (!shown_ && batch.images.dim(1) == 3) {  // not of latents
@@ -60,7 +83,7 @@ void TensorBoard::layers(int64_t step, const std::vector<LayerFigures>& layers) 
   file_.scalars(step, scalars);
 }
 
-void TensorBoard::epoch(int64_t step, const Json& details) {
+void TensorBoard::epoch(int64_t step, const Json& details, const Parameters& weights) {
   static constexpr std::pair<const char*, const char*> tags[] = {
       {"train_loss", "epoch/train_loss"},
       {"train_accuracy", "epoch/train_accuracy"},
@@ -76,6 +99,11 @@ void TensorBoard::epoch(int64_t step, const Json& details) {
     if (details.contains(key) && details.at(key).is_number())
       scalars.emplace_back(tag, details.at(key).get<double>());
   file_.scalars(step, scalars);
+  std::vector<Histogram> histograms;
+  for (const Parameter& p : weights)
+    if (p.trainable && p.value.elements() > 0)
+      histograms.push_back(histogram_of("weights/" + p.name, p.value));
+  file_.histograms(step, histograms);
   file_.flush();
 }
 

@@ -97,8 +97,10 @@ Ending Trainer::run(RunFolder& folder, const StopAfter& stop) {
   began_ = saved_ = fitted_ = Clock::now();
   evaluated_seconds_ = 0;
   evaluation_seconds_ = std::max(evaluation_seconds_, stop_.evaluation_seconds);
-  if (ranks_.is_first() && config_.tensorboard && !finished())
+  if (ranks_.is_first() && config_.tensorboard && !finished()) {
     board_.emplace(folder.path(), steps_done(), facts_.normalisation);
+    if (steps_done() == 0) board_->begin(to_json(config_));
+  }
   if (ranks_.is_first() && !finished()) step_file_.emplace(folder.path(), steps_done());
   if (config_.watch.every_steps > 0 && !finished()) watch_.emplace(folder.path(), at_.watch);
   while (!finished())

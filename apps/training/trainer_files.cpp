@@ -73,7 +73,7 @@ void Trainer::report_epoch(RunFolder& folder, const std::optional<Evaluation>& e
                         e ? evaluation_seconds_ : 0.0);
   progress_.epoch(line, at_.best_epoch == at_.epoch + 1);
   folder.event("epoch", details);
-  if (board_) board_->epoch(steps_done(), details);
+  if (board_) board_->epoch(steps_done(), details, model_.parameters);
 }
 
 void Trainer::save_weights(const std::filesystem::path& path) const {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "apps/exporting/onnx_ops.h"
-#include "apps/exporting/protobuf.h"
+#include "engine/io/protobuf.h"
 #include "engine/io/safetensors.h"
 #include "engine/ops/catalog.h"
 #include "tests/commands/program.h"

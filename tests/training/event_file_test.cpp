@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "engine/core/error.h"
+#include "engine/io/safetensors.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -65,11 +68,22 @@ TEST_CASE("a run's event files are read by TensorBoard") {
   put(folder / "read.py", R"(
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-events = EventAccumulator(sys.argv[1])
+events = EventAccumulator(sys.argv[1], {"histograms": 0})
 events.Reload()
 scalars = {tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 pictures = [[e.step, e.width, e.height] for e in events.Images("train/pictures")]
-json.dump({"scalars": scalars, "pictures": pictures}, open(sys.argv[2], "w"))
+weights = [[e.step, e.histogram_value.num, e.histogram_value.sum] for e in events.Histograms("weights/head.weight")]
+from tensorboard.plugins.hparams import plugin_data_pb2
+data = events.SummaryMetadata("_hparams_/session_start_info").plugin_data
+settings = plugin_data_pb2.HParamsPluginData.FromString(data.content).session_start_info.hparams
+graph = events.Graph()
+names = {node.name for node in graph.node}
+json.dump({"scalars": scalars, "pictures": pictures, "weights": weights, "plugin": data.plugin_name,
+           "lr": settings["optimizer.lr"].number_value, "arch": settings["model.arch"].string_value,
+           "nodes": [[node.name, node.op, [d.size for d in node.attr["_output_shapes"].list.shape[0].dim]]
+                     for node in graph.node],
+           "unknown": [i for node in graph.node for i in node.input if i not in names],
+           "twice": len(graph.node) - len(names)}, open(sys.argv[2], "w"))
 )");
   const std::string result = (folder / "read.json").string();
   REQUIRE(std::system(("python3 " + (folder / "read.py").string() + " " + run + " " + result + " 2>" +
@@ -85,6 +99,23 @@ json.dump({"scalars": scalars, "pictures": pictures}, open(sys.argv[2], "w"))
   CHECK(scalars["epoch/train_loss"].size() == 2);
   CHECK(metrics.find("\n2,6,") != std::string::npos);
   CHECK(read["pictures"][0] == nlohmann::json({1, 64, 64}));
+  REQUIRE(read["weights"].size() == 2);  // one an epoch: [classes, 16]
+  const TensorFile weights = read_safetensors(folder / "run" / "last.safetensors");
+  const std::vector<double> head = weights.at("head.weight").values();
+  CHECK(read["weights"][1][0] == 6);
+  CHECK(read["weights"][1][1] == static_cast<double>(head.size()));
+  CHECK(read["weights"][1][2].get<double>() ==
+        doctest::Approx(std::accumulate(head.begin(), head.end(), 0.0)).epsilon(1e-12));
+  CHECK(read["plugin"] == "hparams");
+  CHECK(read["arch"] == "vit");
+  CHECK(read["lr"].get<double>() > 0);
+  const auto has_node = [&](const char* name, const char* op, const nlohmann::json& shape) {
+    return std::ranges::count(read["nodes"], nlohmann::json({name, op, shape})) == 1;
+  };
+  CHECK(has_node("head/weight", "Parameter", {static_cast<int64_t>(head.size()) / 16, 16}));
+  CHECK(has_node("head/out", "linear", {2, static_cast<int64_t>(head.size()) / 16}));
+  CHECK(read["unknown"].empty());
+  CHECK(read["twice"] == 0);
 }
 
 TEST_CASE("without --tensorboard there is no event file") {

@@ -1,9 +1,10 @@
 #pragma once
 
 // The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as much of it as an ONNX
-// file takes. Writing it needs two kinds of fields, so no library is asked for.
+// file and TensorBoard's events take. Writing it needs four kinds of fields, so no library is asked for.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,9 @@ class ProtoMessage {
  public:
   ProtoMessage& number(int field, int64_t value);  // int32, int64, enum
   ProtoMessage& real(int field, float value);
-  ProtoMessage& text(int field, std::string_view value);  // string, bytes
+  ProtoMessage& real64(int field, double value);
+  ProtoMessage& packed(int field, std::span<const double> values);  // repeated double
+  ProtoMessage& text(int field, std::string_view value);            // string, bytes
   ProtoMessage& message(int field, const ProtoMessage& value) { return text(field, value.bytes()); }
 
   const std::string& bytes() const { return bytes_; }
