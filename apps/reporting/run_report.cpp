@@ -69,12 +69,15 @@ std::vector<Figure> figures_of(const RunRecord& run) {
 std::string head_of(const RunRecord& run, const ReportSource* source) {
   std::string line = fmt::format("<b>{}</b> on <b>{}</b>", escaped(run.model_name()), escaped(run.dataset()));
   if (source) {
+    const DataFacts& data = source->checkpoint.data;
+    const bool latents = data.latent_scale > 0;
     line += fmt::format(
-        " &middot; {} parameters &middot; {} training and {} validation pictures, {} classes, {} x {} pixels",
+        " &middot; {} parameters &middot; {} training and {} validation {}, {} classes, {} x {} {}",
         as_metric(source->checkpoint.model.parameters.trainable_count()),
         number_text(static_cast<double>(source->dataset.train->size()), NumberStyle::integer),
         number_text(static_cast<double>(source->dataset.validation->size()), NumberStyle::integer),
-        source->dataset.classes(), source->checkpoint.data.image_size, source->checkpoint.data.image_size);
+        latents ? "latents" : "pictures", source->dataset.classes(), data.image_size, data.image_size,
+        latents ? fmt::format("x {} numbers", data.channels) : "pixels");
   }
   const Json about = run.config.value("about", Json());
   const std::string text = about.is_string() ? about.get<std::string>() : "";

@@ -62,7 +62,13 @@ TEST_CASE(
   CHECK(eval.json()["loss"] > 0);
   CHECK(eval.json() == tessera_program("eval " + run + " --json --threads 1").json());
   CHECK(bytes_of(folder / "whole" / "report.html").find("Drawn latents") != std::string::npos);
+  CHECK(bytes_of(folder / "whole" / "report.html")
+            .find("16 validation latents, 2 classes, 8 x 8 x 4 numbers") != std::string::npos);
   CHECK(tessera_program("report " + run).code == 0);
+  const Said speed = tessera_program("bench loader --dataset latents --data " + folder.path().string() +
+                                     " --seconds 0.1 --batch 8 --json");
+  CAPTURE(speed.err);
+  CHECK(speed.json()["images_per_second"] > 0);
   check_refused("inspect " + run, "latent");
   check_refused("sample " + run + " --out x.png", "--format npz");
   const auto file = folder / "z.npz";

@@ -68,8 +68,10 @@ AugmentOptions augmentation(const Options& options) {
 ExitCode bench_loader(const Options& options) {
   check(options.device != Device::cpu || options.dtype == DType::f32,
         "bench: batches on the CPU are f32; --dtype bf16 is for --device cuda");
-  const AugmentOptions augment = augmentation(options);
-  const Dataset dataset = open_data(options.data);
+  const bool latents = holds_latents(options.data.name);
+  check(!latents || options.device == Device::cpu, "bench: latents are read on the CPU; leave --device out");
+  const AugmentOptions augment = latents ? no_augmentation : augmentation(options);
+  const Dataset dataset = open_data(options.data, latents ? Task::diffuse : Task::classify);
   LoaderOptions how;
   how.sampler.batch = std::min(options.batch, dataset.train->size());
   how.seed = static_cast<uint64_t>(options.data.seed);
