@@ -14,7 +14,7 @@ SHELL   := /bin/bash
 PACKAGES = g++ cmake ninja-build make pkg-config libopenblas-dev libtbb-dev nlohmann-json3-dev \
            doctest-dev libcli11-dev libfmt-dev libstb-dev zlib1g-dev nettle-dev libxxhash-dev libjpeg-dev \
            libarchive-dev libcurl4-openssl-dev libcpp-httplib-dev libbenchmark-dev libopenmpi-dev openmpi-bin \
-           libfreetype-dev libfontconfig-dev
+           libfreetype-dev libfontconfig-dev libraqm-dev
 LINTERS  = clang-format clang-tidy eslint
 # ccache keeps what is compiled with a precompiled header only if it need not look into it.
 SLOPPY   = env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache

@@ -5,6 +5,9 @@
 #include <fontconfig/fontconfig.h>
 #include <ft2build.h>
 #include FT_FREETYPE_H
+#ifdef TESSERA_SHAPING
+#include <raqm.h>
+#endif
 
 #include <algorithm>
 #include <memory>
@@ -85,34 +88,78 @@ void draw(const FT_GlyphSlotRec& glyph, int pen, int baseline, LetteredLine& lin
     }
 }
 
-struct Letter {
+// A glyph of a face, and where it stands: its offset from the pen and how far the pen moves on, in pixels.
+struct Glyph {
   FT_Face face;
-  char32_t character;
+  FT_UInt index;
+  int right = 0, up = 0, advance = 0;
 };
 
-int advance_of(const FT_GlyphSlotRec& glyph) { return static_cast<int>((glyph.advance.x + 32) >> 6); }
+constexpr FT_Int32 hinting = FT_LOAD_TARGET_LIGHT;
+
+#ifdef TESSERA_SHAPING
+
+int in_pixels(int part) { return (part + 32) >> 6; }
+
+// Letters joined and set as their script has it, from right to left where it reads so.
+std::vector<Glyph> laid_out(const std::u32string& characters, const std::vector<FT_Face>& faces) {
+  const std::vector<uint32_t> text(characters.begin(), characters.end());
+  const std::unique_ptr<raqm_t, Destroyer<raqm_destroy>> line(raqm_create());
+  if (!line || !raqm_set_text(line.get(), text.data(), text.size()) ||
+      !raqm_set_par_direction(line.get(), RAQM_DIRECTION_DEFAULT) ||
+      !raqm_set_freetype_load_flags(line.get(), hinting))
+    return {};
+  for (size_t begin = 0, end = 0; begin < faces.size(); begin = end) {
+    while (end < faces.size() && faces[end] == faces[begin]) ++end;
+    if (!raqm_set_freetype_face_range(line.get(), faces[begin], begin, end - begin)) return {};
+  }
+  size_t count = 0;
+  const raqm_glyph_t* const found = raqm_layout(line.get()) ? raqm_get_glyphs(line.get(), &count) : nullptr;
+  std::vector<Glyph> glyphs;
+  for (size_t i = 0; found != nullptr && i < count; ++i)
+    glyphs.push_back({found[i].ftface, found[i].index, in_pixels(found[i].x_offset),
+                      in_pixels(found[i].y_offset), in_pixels(found[i].x_advance)});
+  return glyphs;
+}
+
+#else
+
+// One glyph a character, from left to right.
+std::vector<Glyph> laid_out(const std::u32string& characters, const std::vector<FT_Face>& faces) {
+  std::vector<Glyph> glyphs;
+  for (size_t i = 0; i < faces.size(); ++i) {
+    const FT_UInt index = FT_Get_Char_Index(faces[i], characters[i]);
+    if (FT_Load_Glyph(faces[i], index, hinting) == 0)
+      glyphs.push_back({faces[i], index, 0, 0, static_cast<int>((faces[i]->glyph->advance.x + 32) >> 6)});
+  }
+  return glyphs;
+}
+
+#endif
 
 }  // namespace
 
 std::optional<LetteredLine> by_fonts(const std::u32string& characters, int height) {
   static Fonts fonts;
   const int pixels = 2 * height / 3, baseline = 3 * height / 4 - 1;
-  std::vector<Letter> letters;
-  LetteredLine line{height, 0, {}};
+  std::u32string text;
+  std::vector<FT_Face> faces;  // of each character of the text
   for (char32_t c : characters) {
     FT_Face face = fonts.face_with(c, pixels);
     if (face == nullptr) face = fonts.face_with(c = U'?', pixels);
     if (face == nullptr) return std::nullopt;
-    if (FT_Load_Char(face, c, FT_LOAD_TARGET_LIGHT) != 0) continue;
-    line.width += advance_of(*face->glyph);
-    letters.push_back({face, c});
+    text += c;
+    faces.push_back(face);
   }
+  LetteredLine line{height, 0, {}};
+  const std::vector<Glyph> glyphs = laid_out(text, faces);
+  for (const Glyph& glyph : glyphs) line.width += glyph.advance;
   line.coverage.resize(static_cast<size_t>(line.height) * static_cast<size_t>(line.width));
   int pen = 0;
-  for (const Letter& letter : letters) {
-    if (FT_Load_Char(letter.face, letter.character, FT_LOAD_RENDER | FT_LOAD_TARGET_LIGHT) != 0) continue;
-    draw(*letter.face->glyph, pen, baseline, line);
-    pen += advance_of(*letter.face->glyph);
+  for (const Glyph& glyph : glyphs) {
+    if (FT_Load_Glyph(glyph.face, glyph.index, FT_LOAD_RENDER | hinting) == 0)
+      draw(*glyph.face->glyph, pen + glyph.right, baseline - glyph.up, line);
+    pen += glyph.advance;
   }
   return line;
 }

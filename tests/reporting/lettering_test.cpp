@@ -44,6 +44,31 @@ TEST_CASE("letters beyond ASCII are drawn, where there are fonts") {
   CHECK(same(letter("\U000F0000", 24), letter("?", 24)));  // for private use, so no font has it
 }
 
+TEST_CASE("Arabic letters join, and the line reads from right to left, where they are shaped") {
+  const auto line = by_fonts(U"\u0644\u0627", 48), other = by_fonts(U"\u0627\u0644", 48);  // lam, alef
+  const auto lam = by_fonts(U"\u0644", 48), alef = by_fonts(U"\u0627", 48), unknown = by_fonts(U"?", 48);
+  if (!line || same(*lam, *unknown)) {
+    MESSAGE("skipped: no fonts, or none that has Arabic letters");
+    return;
+  }
+  if (line->width == lam->width + alef->width) {  // together they are one narrow sign
+    MESSAGE("skipped: the program is built without libraqm");
+    return;
+  }
+  CHECK(line->width < lam->width + alef->width);
+  CHECK(other->width == lam->width + alef->width);  // an alef joins nothing behind it
+  // The first letter stands at the right: there is a lone alef.
+  const auto column = [](const LetteredLine& l, int x) {
+    int ink = 0;
+    for (int y = 0; y < l.height; ++y) ink += l.coverage[static_cast<size_t>(y * l.width + x)];
+    return ink;
+  };
+  int differ = 0;
+  for (int x = 1; x <= alef->width / 2; ++x)
+    differ += column(*other, other->width - x) != column(*alef, alef->width - x);
+  CHECK(differ == 0);
+}
+
 TEST_CASE("text that is too wide is shortened") {
   const std::string text = "a name that is far too long for its place";
   const LetteredLine whole = letter(text, 24), part = letter_fitting(text, 24, 120);
