@@ -4,6 +4,7 @@
 
 #define OMPI_SKIP_MPICXX
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,15 +31,34 @@ constexpr size_t largest_message = size_t{1} << 30;  // MPI counts bytes in an i
 constexpr std::chrono::seconds longest_silence{20};
 constexpr std::chrono::milliseconds between_beats{1000};
 
-// How long a rank may take part in nothing while others wait: ten minutes, or TESSERA_RANK_PATIENCE seconds.
+constexpr std::chrono::seconds longest_work{600};  // without a call for messages
+
+// How long a rank may do nothing while others wait, in TESSERA_RANK_PATIENCE seconds. All end within 30.
 std::chrono::seconds patience() {
   const char* given = std::getenv("TESSERA_RANK_PATIENCE");
   const int seconds = given ? std::atoi(given) : 0;
-  return std::chrono::seconds(seconds > 0 ? seconds : 600);
+  return std::chrono::seconds(seconds > 0 ? seconds : 25);
 }
 
-/// Tells all other ranks that this one is alive, and how often it has called for messages; and notes when
-/// each of them was heard last, and when its number last grew. `calls` guards MPI.
+double milliseconds_of(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+// What this process has done besides the thread that asks: milliseconds of its processors, and blocks and
+// pages from and to disks. A process whose threads all wait does next to nothing.
+int64_t work_of_process() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const double computed =
+      milliseconds_of(CLOCK_PROCESS_CPUTIME_ID) - milliseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  return static_cast<int64_t>(computed) + used.ru_inblock + used.ru_oublock + used.ru_majflt;
+}
+constexpr int64_t least_work = 10;  // between two beats, of a rank that does anything
+
+/// Tells all other ranks that this one is alive, how often it has called for messages, and how much it has
+/// worked; and notes when each of them was heard last, and when its numbers last grew. `calls` guards MPI.
 class Heartbeat {
  public:
   Heartbeat(MPI_Comm world, int rank, std::vector<std::string> hosts, std::mutex& calls)
@@ -45,7 +66,7 @@ class Heartbeat {
     MPI_Comm_dup(world, &comm_);
     const Clock::time_point now = Clock::now();
     for (size_t i = 0; i < peers_.size(); ++i) {
-      peers_[i].heard = peers_[i].moved = now;
+      peers_[i].heard = peers_[i].moved = peers_[i].worked = now;
       if (static_cast<int>(i) != rank_) listen(i);
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -69,14 +90,18 @@ class Heartbeat {
   }
 
  private:
+  struct Beat {
+    int64_t calls = 0, work = 0;
+  };
+
   struct Peer {
     MPI_Request hears = MPI_REQUEST_NULL, tells = MPI_REQUEST_NULL;
-    int64_t beat = 0, told = 0, calls = 0;
-    Clock::time_point heard{}, moved{};
+    Beat comes, told, last;
+    Clock::time_point heard{}, moved{}, worked{};  ///< moved: called for messages
   };
 
   void listen(size_t i) {
-    MPI_Irecv(&peers_[i].beat, 1, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peers_[i].hears);
+    MPI_Irecv(&peers_[i].comes, 2, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peers_[i].hears);
   }
 
   void run(const std::stop_token& stop) {
@@ -86,7 +111,7 @@ class Heartbeat {
       const Clock::time_point now = Clock::now();
       // A rank that was stopped itself has heard nobody.
       if (now - before > longest_silence / 4)
-        for (Peer& peer : peers_) peer.heard = peer.moved = now;
+        for (Peer& peer : peers_) peer.heard = peer.moved = peer.worked = now;
       before = now;
       look(now);
     }
@@ -97,7 +122,7 @@ class Heartbeat {
       const std::lock_guard lock(calls_);
       const bool beats = now - told_ >= between_beats;
       if (beats) told_ = now;
-      note_own_calls(now);
+      note(own(), {calls_made_, work_of_process()}, now);
       for (size_t i = 0; i < peers_.size(); ++i)
         if (static_cast<int>(i) != rank_) exchange(i, now, beats);
     }
@@ -105,17 +130,21 @@ class Heartbeat {
       if (static_cast<int>(i) == rank_) continue;
       if (now - peers_[i].heard > longest_silence) give_up(i, now, longest_silence, "has not answered");
       // Ranks that wait for messages call for them all the time.
-      if (!patient_ && now - peers_[i].moved > patience_ && now - own().moved < patience_ / 2)
-        give_up(i, now, patience_, "is alive, but has taken part in nothing");
+      if (patient_ || now - own().moved > patience_ / 2) continue;
+      if (now - peers_[i].worked > patience_)
+        give_up(i, now, patience_, "is alive, but has neither computed nor answered");
+      if (now - peers_[i].moved > std::max(patience_, longest_work))
+        give_up(i, now, std::max(patience_, longest_work), "computes, but has taken part in nothing");
     }
   }
 
   Peer& own() { return peers_[static_cast<size_t>(rank_)]; }
 
-  void note_own_calls(Clock::time_point now) {
-    if (calls_made_ != own().calls) own().moved = now;
-    own().calls = calls_made_;
-    own().heard = now;
+  static void note(Peer& peer, const Beat& beat, Clock::time_point now) {
+    peer.heard = now;
+    if (beat.calls != peer.last.calls) peer.moved = peer.worked = now;
+    if (beat.work - peer.last.work >= least_work) peer.worked = now;
+    peer.last = beat;
   }
 
   void exchange(size_t i, Clock::time_point now, bool beats) {
@@ -123,16 +152,14 @@ class Heartbeat {
     int done = 0;
     MPI_Test(&peer.hears, &done, MPI_STATUS_IGNORE);
     if (done) {
-      peer.heard = now;
-      if (peer.beat != peer.calls) peer.moved = now;
-      peer.calls = peer.beat;
+      note(peer, peer.comes, now);
       listen(i);
     }
     done = 1;
     if (peer.tells != MPI_REQUEST_NULL) MPI_Test(&peer.tells, &done, MPI_STATUS_IGNORE);
     if (!beats || !done) return;
-    peer.told = own().calls;
-    MPI_Isend(&peer.told, 1, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peer.tells);
+    peer.told = {calls_made_, work_of_process()};
+    MPI_Isend(&peer.told, 2, MPI_INT64_T, static_cast<int>(i), 0, comm_, &peer.tells);
   }
 
   // The lowest rank that is heard says it; the others leave it the time.

@@ -1,7 +1,9 @@
 #include "apps/training/gradient_sum.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "apps/training/gradient_exchange.h"
@@ -28,10 +30,21 @@ Tensor zero_gradient(const Tensor& leaf) {
   return leaf.grad();
 }
 
+bool wants_fast_sums() {
+  const char* wanted = std::getenv("TESSERA_RANK_SUMS");
+  return wanted && wanted == std::string("fast");
+}
+
 }  // namespace
 
-GradientSum::GradientSum(std::vector<Tensor> leaves, Ranks& ranks, int64_t bucket_elements)
-    : leaves_(std::move(leaves)), present_(leaves_.size()), settled_(leaves_.size()), ranks_(ranks) {
+GradientSum::GradientSum(std::vector<Tensor> leaves, Ranks& ranks, int64_t bucket_elements,
+                         DevicePeers* peers)
+    : leaves_(std::move(leaves)),
+      present_(leaves_.size()),
+      settled_(leaves_.size()),
+      ranks_(ranks),
+      peers_(peers),
+      any_order_(peers && wants_fast_sums()) {
   for (const Tensor& leaf : leaves_) {
     first_.push_back(elements_);
     elements_ += leaf.elements();
@@ -44,7 +57,7 @@ GradientSum::GradientSum(std::vector<Tensor> leaves, Ranks& ranks, int64_t bucke
     buckets.push_back({first_[leaf], last - first_[leaf]});
     bucket_first_.push_back(end = leaf);
   }
-  exchange_ = std::make_unique<GradientExchange>(ranks_, std::move(buckets), leaves_.front().dtype());
+  exchange_ = std::make_unique<GradientExchange>(ranks_, std::move(buckets), leaves_.front().dtype(), peers_);
   said_.resize(static_cast<size_t>(ranks_.size()) * leaves_.size());
 }
 
@@ -61,10 +74,13 @@ void GradientSum::begin(int64_t parts) {
   if (!has_all()) exchange_->begin(parts);
 }
 
-std::unique_ptr<LeafArrivals> GradientSum::send_early(int64_t part, const Tape& tape) {
+std::unique_ptr<LeafArrivals> GradientSum::send_early(int64_t part, const Tape& tape,
+                                                      const std::vector<Tensor>* read,
+                                                      std::function<void(size_t)> widen) {
   if (has_all() || part + 1 != own_.end() || leaves_.front().device() != Device::cpu) return nullptr;
   plan(part);
-  return std::make_unique<LeafArrivals>(tape, leaves_, [this](size_t leaf) {
+  widen_ = std::move(widen);
+  return std::make_unique<LeafArrivals>(tape, read ? *read : leaves_, [this](size_t leaf) {
     settle(leaf);
     start_ready();
   });
@@ -74,6 +90,7 @@ void GradientSum::add(int64_t part) {
   if (planned_ != part) plan(part);
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (!settled_[leaf]) settle(leaf);
+  widen_ = nullptr;
 }
 
 // The branches that end with this micro-batch: they are added to its gradients, and where that is not the
@@ -111,6 +128,7 @@ Tensor GradientSum::of_leaf(const Tensor& sum, size_t leaf) const {
 
 void GradientSum::settle(size_t leaf) {
   settled_[leaf] = true;
+  if (widen_) widen_(leaf);
   Tensor gradient = leaves_[leaf].grad();
   if (!gradient.defined() && !present_[leaf]) {  // as no gradient moves no weight, zeros stand for it
     if (kept_.defined()) of_leaf(kept_, leaf).fill(0);
@@ -135,12 +153,27 @@ void GradientSum::start_ready() {
 
 void GradientSum::finish() {
   if (has_all()) return;
-  const std::vector<Tensor>& sums = leaves_.front().device() == Device::cpu ? sums_ : sums_on_host();
-  while (exchange_->started() < std::ssize(bucket_first_)) exchange_->start(sums);
-  const Tensor& total = exchange_->finish();
   agree_on_presence();
+  const Tensor sum = any_order_ ? total_in_any_order() : total();
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
-    if (present_[leaf]) leaves_[leaf].grad().copy_from(of_leaf(total, leaf));
+    if (present_[leaf]) leaves_[leaf].grad().copy_from(of_leaf(sum, leaf));
+}
+
+Tensor GradientSum::total() {
+  const bool on_host = peers_ == nullptr && leaves_.front().device() != Device::cpu;
+  const std::vector<Tensor>& sums = on_host ? sums_on_host() : sums_;
+  while (exchange_->started() < std::ssize(bucket_first_)) exchange_->start(sums);
+  return exchange_->finish();
+}
+
+Tensor GradientSum::total_in_any_order() {
+  if (sums_.empty()) {  // this rank has no micro-batch
+    sums_.push_back(new_sum());
+    sums_.back().fill(0);
+  }
+  for (size_t i = 1; i < sums_.size(); ++i) add_to(sums_.front(), sums_[i]);
+  peers_->add_up(sums_.front().raw(), elements_, sums_.front().dtype());
+  return sums_.front();
 }
 
 const std::vector<Tensor>& GradientSum::sums_on_host() {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "apps/training/gpu_peers.h"
 #include "apps/training/layer_watch.h"
 #include "apps/training/leaf_arrivals.h"
 #include "engine/autograd/tape.h"
@@ -94,16 +95,23 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
       options_(options),
       device_(optimizer.parameters().front().device()),
       ranks_(options.ranks ? *options.ranks : one_rank()),
-      gradients_(leaves_of(model), ranks_),
+      peers_(join_gpus(ranks_, device_)),
+      gradients_(leaves_of(model), ranks_, GradientSum::usual_bucket, peers_.get()),
       inputs_(model, device_, computes_in(model, options.precision), options.shares),
       micro_batch_(options.micro_batch.value_or(usual_micro_batch(model, options, device_))),
       norm_(Tensor::zeros({3}, DType::f64, device_)) {
   allow_tf32(options.precision == Precision::tf32);
   options_.graph = options.graph && device_ != Device::cpu && ranks_.alone();
+  if (device_ != Device::cpu && !ranks_.alone() && !peers_)
+    note_ =
+        "gradients travel over the host's memory; for NCCL give each rank a GPU of its own, and build where "
+        "libnccl-dev is installed";
   for (auto& read : reads_) read = make_read_back(device_);
   if (options.precision == Precision::bf16) {
     narrow_.emplace(copy_as(model_, DType::bf16));
     mixed_.emplace(pair_weights(model_, *narrow_));
+    for (const auto& [name, value] : trainable(model_.parameters))
+      narrow_leaves_.push_back(*narrow_->parameters.find(name));
   }
   statistics_.emplace(pair_statistics(model_, narrow_));
   running_.emplace(computing_model(), ranks_);
@@ -226,11 +234,18 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
     correct_.rows(part.index, 1).copy_from(count_correct(logits.detach(), inputs_.targets_of(part)));
   // d loss / d loss = 1, but NaN where the loss is not finite: then no gradient is, and the step is left out.
   const Tensor one = add_scalar(scale(loss.detach(), 0), 1);
-  const auto sending = mixed_ || watch_ ? nullptr : gradients_.send_early(part.index, tape);
+  const auto sending = send_early(part.index, tape);
   tape.backward(loss, one);
-  if (mixed_) mixed_->widen_gradients();
+  if (mixed_ && !sending) mixed_->widen_gradients();
   gradients_.add(part.index);
   if (parts_.size() > 1) running_->end_part(part.index);
+}
+
+std::unique_ptr<LeafArrivals> TrainStep::send_early(int64_t part, const Tape& tape) {
+  if (watch_) return nullptr;
+  if (!mixed_) return gradients_.send_early(part, tape);
+  return gradients_.send_early(part, tape, &narrow_leaves_,
+                               [this](size_t leaf) { mixed_->widen_gradient(leaf); });
 }
 
 // Gives every rank the losses and correct answers of all micro-batches.

@@ -18,6 +18,7 @@
 #include "apps/training/recorded_step.h"
 #include "apps/training/step_batch.h"
 #include "apps/training/step_inputs.h"
+#include "engine/core/device_peers.h"
 #include "engine/core/read_back.h"
 #include "engine/nn/pass.h"
 #include "engine/optim/ema.h"
@@ -138,6 +139,7 @@ class TrainStep {
   /// A step's work, which a graph records. Returns the keys that it has drawn if it is recorded.
   std::vector<uint64_t> compute(Pass& pass, bool recording);
   void compute_part(const MicroBatch& part, Pass& pass);
+  std::unique_ptr<LeafArrivals> send_early(int64_t part, const Tape& tape);
   void share_results();
   void update(double lr);
 
@@ -157,9 +159,11 @@ class TrainStep {
   StepOptions options_;
   Device device_;
   Ranks& ranks_;
+  std::unique_ptr<DevicePeers> peers_;  ///< the GPUs of the ranks; null where they are not joined
   GradientSum gradients_;
   std::optional<Model> narrow_;           ///< the model in bf16, which computes then
   std::optional<MixedWeights> mixed_;     ///< pairs of its weights and the model's
+  std::vector<Tensor> narrow_leaves_;     ///< its weights, in the order of the pairs
   std::optional<Statistics> statistics_;  ///< of batch norms, kept to take back a step that is left out
   std::optional<RunningStatistics> running_;
   StepInputs inputs_;

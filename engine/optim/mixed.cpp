@@ -33,9 +33,13 @@ void MixedWeights::narrow() const {
                []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::narrow(all, count); });
 }
 
-void MixedWeights::widen_gradients() const {
+void MixedWeights::widen_gradients() const { widen(pairs_); }
+
+void MixedWeights::widen_gradient(size_t pair) const { widen(std::span(pairs_).subspan(pair, 1)); }
+
+void MixedWeights::widen(std::span<const std::pair<Tensor, Tensor>> pairs) const {
   std::vector<MixedItem> items;
-  for (const auto& [wide, narrow] : pairs_) {
+  for (const auto& [wide, narrow] : pairs) {
     const Tensor gradient = narrow.grad();
     if (!gradient.defined()) continue;
     Leaf& leaf = *wide.leaf();
@@ -43,6 +47,7 @@ void MixedWeights::widen_gradients() const {
     items.push_back({wide.elements(), leaf.grad.data<float>(), gradient.data<bf16>(), !leaf.stale});
     leaf.stale = false;
   }
+  if (items.empty()) return;
   on_device_of(pairs_.front().first, items,
                []<class Dev>(const MixedItem* all, int64_t count) { MixedKernels<Dev>::widen(all, count); });
 }

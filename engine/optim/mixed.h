@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,11 @@ class MixedWeights {
   /// the f32 leaves. Call it after the backward pass of each micro-batch. A leaf without a gradient adds
   /// nothing.
   void widen_gradients() const;
+  void widen_gradient(size_t pair) const;  ///< the same for the pair of this number alone
 
  private:
+  void widen(std::span<const std::pair<Tensor, Tensor>> pairs) const;
+
   std::vector<std::pair<Tensor, Tensor>> pairs_;
 };
 

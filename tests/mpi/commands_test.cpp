@@ -85,6 +85,55 @@ TEST_CASE("the model of scaling has the limits of its formula") {
   CHECK(branches_a_rank(3, 2) == 2);  // [0, 2) [2, 3), and [3, 4) [4, 6)
 }
 
+TEST_CASE("a launcher is known by its variables") {
+  const auto launch_of = [](const std::vector<std::pair<const char*, const char*>>& variables) {
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    const auto launch = launch_of_environment();
+    for (const auto& [name, value] : variables) unsetenv(name);
+    return launch;
+  };
+  const auto check_launch = [](const std::optional<Launch>& launch, const std::string& by, int rank, int size,
+                               int local_rank) {
+    REQUIRE(launch.has_value());
+    CHECK(launch->by == by);
+    CHECK(launch->rank == rank);
+    CHECK(launch->size == size);
+    CHECK(launch->local_rank == local_rank);
+  };
+  check_launch(launch_of({{"SLURM_STEP_ID", "0"},
+                          {"SLURM_NTASKS", "8"},
+                          {"SLURM_STEP_NUM_TASKS", "4"},
+                          {"SLURM_PROCID", "3"},
+                          {"SLURM_LOCALID", "1"}}),
+               "srun", 3, 4, 1);
+  check_launch(launch_of({{"WORLD_SIZE", "4"}, {"RANK", "2"}, {"LOCAL_RANK", "0"}}), "torchrun", 2, 4, 0);
+  check_launch(launch_of({{"OMPI_COMM_WORLD_SIZE", "2"},
+                          {"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"SLURM_STEP_NUM_TASKS", "1"},
+                          {"SLURM_PROCID", "0"}}),
+               "mpirun", 1, 2, 1);
+  // One process: of a batch script with room for eight tasks, and those of no sense.
+  CHECK(!launch_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}));
+  CHECK(!launch_of({{"WORLD_SIZE", "1"}, {"RANK", "0"}}));
+  CHECK(!launch_of({{"WORLD_SIZE", "4"}, {"RANK", "4"}}));
+  CHECK(!launch_of({{"WORLD_SIZE", "four"}, {"RANK", "0"}}));
+}
+
+TEST_CASE("a program without MPI says under mpirun that it runs alone") {
+#ifdef TESSERA_HAS_MPI
+  MESSAGE("skipped: this program was built with MPI");
+#else
+  if (std::system("command -v mpirun >/dev/null") != 0) return;
+  const TemporaryFolder folder;
+  const Said said = on_ranks(2, "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks));
+  CHECK(said.code == 2);
+  CHECK(said.err.find("mpirun started 2 processes, but this tessera was built without MPI") !=
+        std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "run"));
+#endif
+}
+
 TEST_CASE("a rank takes the GPU of its number on its machine") {
   CHECK(gpu_of(0, "", 4) == "0");
   CHECK(gpu_of(3, "", 4) == "3");

@@ -80,6 +80,7 @@ struct Strike {
   int ranks = 3, rank = 0;
   std::chrono::milliseconds after{0};
   bool awaits_save = true;
+  std::string arguments = "";  // empty: train_into()
 };
 
 Signalled with_strike(const Strike& strike, const std::filesystem::path& run,
@@ -97,7 +98,8 @@ Signalled with_strike(const Strike& strike, const std::filesystem::path& run,
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it holds what it traces
   });
   const auto began = std::chrono::steady_clock::now();
-  const Said said = on_ranks(strike.ranks, train_into(run), environment);
+  const Said said =
+      on_ranks(strike.ranks, strike.arguments.empty() ? train_into(run) : strike.arguments, environment);
   ended = true;
   sender.join();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
@@ -207,6 +209,27 @@ TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has
   MESSAGE(killed, " of ", kills_wanted(), " sessions were ended by a kill");
 }
 
+TEST_CASE("a run that is saved by the clock is saved on all ranks at the same step") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::filesystem::path whole = folder / "whole", run = folder / "run";
+  const auto into = [](const std::filesystem::path& out) {
+    return "train --threads 1 --out " + out.string() +
+           few_batches(small_vit_of_ranks + " --set checkpoint.every_minutes=0.0001", 1) +
+           " --set data.train_images=2400";
+  };
+  REQUIRE(tessera_program(into(whole)).code == 0);
+  const auto [said, sent] =
+      with_strike({.action = signal_of(SIGKILL), .ranks = 2, .rank = 1, .arguments = into(run)}, run);
+  CAPTURE(said.err);
+  REQUIRE(sent);
+  check_ended_by(said, "error: rank 1 of 2 on ");
+  CHECK(!std::filesystem::exists(run / "best.safetensors"));  // so it was saved within the epoch
+  REQUIRE(std::filesystem::exists(run / "state.safetensors"));
+  REQUIRE(on_ranks(3, "train --threads 1 --resume " + run.string()).code == 0);
+  check_same_bytes(whole, run);
+}
+
 TEST_CASE("a rank that stops answering ends all within 30 seconds") {
   if (!with_mpi()) return;
   const TemporaryFolder folder;
@@ -222,8 +245,8 @@ TEST_CASE("a rank that is alive but computes no more ends all") {
   const TemporaryFolder folder;
   bool may = true;
   const auto stop = [&](pid_t pid) { return may = stop_main_thread(pid); };
-  const auto [said, sent] = with_strike({.action = [&](pid_t pid) { return stop(pid) || !may; }, .rank = 1},
-                                        folder / "run", "TESSERA_RANK_PATIENCE=15");
+  const auto [said, sent] =
+      with_strike({.action = [&](pid_t pid) { return stop(pid) || !may; }, .rank = 1}, folder / "run");
   if (!may) {
     MESSAGE("skipped: this process may not trace another one");
     return;
@@ -231,7 +254,27 @@ TEST_CASE("a rank that is alive but computes no more ends all") {
   CAPTURE(said.err);
   REQUIRE(sent);
   check_ended_by(said, "error: rank 1 of 3 on ");
-  CHECK(says_line(said, "is alive, but has taken part in nothing for 15 seconds"));
+  CHECK(says_line(said, "is alive, but has neither computed nor answered for 25 seconds"));
+}
+
+TEST_CASE("a rank that computes for long is waited for") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  // One batch of two micro-batches, for which the third rank waits.
+  const Said said =
+      on_ranks(3,
+               "train --threads 1 --out " + (folder / "run").string() +
+                   " --model vit --dataset shapes --image-size 64 --epochs 1 --batch 64 --set micro_batch=32"
+                   " --set data.train_images=64 --set data.validation_images=6 --set model.dim=512"
+                   " --set model.depth=8",
+               "TESSERA_RANK_PATIENCE=2");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  const std::string events = text_of(folder / "run" / "events.jsonl"), key = "\"seconds\":";
+  const size_t at = events.find(key);
+  REQUIRE(at != std::string::npos);
+  const double seconds = std::atof(events.c_str() + at + key.size());
+  if (seconds < 3) MESSAGE("the step took ", seconds, " seconds, too few to tell");
 }
 
 TEST_CASE("a disk that is full ends all ranks with a line, and the run goes on") {

@@ -11,6 +11,7 @@
 #include "engine/core/random.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
+#include "engine/optim/mixed.h"
 #include "tests/mpi/thread_ranks.h"
 #include "tests/training/few_steps.h"
 
@@ -38,7 +39,7 @@ Tensor loss_of(const std::vector<Tensor>& leaves, int64_t part) {
     const Tensor factors = Tensor::empty(leaves[i].shape());
     for (int64_t k = 0; k < factors.elements(); ++k)
       factors.data<float>()[k] = static_cast<float>(random.normal());
-    const Tensor term = sum(multiply(multiply(leaves[i], leaves[i]), factors));
+    const Tensor term = sum(multiply(multiply(leaves[i], leaves[i]), factors.to(leaves[i].dtype())));
     loss = loss.defined() ? add(loss, term) : term;
   }
   return loss;
@@ -49,18 +50,40 @@ struct Step {
   int64_t sent_in_backward = 0;
 };
 
-Step step_on(Ranks& ranks, const std::vector<Tensor>& leaves, GradientSum& gradients, int64_t parts) {
+// The leaves in bf16, which the tape reads.
+struct Narrow {
+  std::vector<Tensor> leaves;
+  MixedWeights weights;
+};
+
+Narrow narrow_of(const std::vector<Tensor>& leaves) {
+  std::vector<Tensor> narrow;
+  std::vector<std::pair<Tensor, Tensor>> pairs;
+  for (const Tensor& leaf : leaves) {
+    narrow.push_back(leaf.to(DType::bf16).require_grad());
+    pairs.emplace_back(leaf, narrow.back());
+  }
+  return {narrow, MixedWeights(pairs)};
+}
+
+Step step_on(Ranks& ranks, const std::vector<Tensor>& leaves, GradientSum& gradients, int64_t parts,
+             const Narrow* narrow = nullptr) {
   Step step;
   gradients.begin(parts);
   const Share own = parts == 1 ? Share{0, 1} : share_of(parts, ranks);
   for (int64_t part = own.first; part < own.end(); ++part) {
     for (const Tensor& leaf : leaves) leaf.zero_grad();
+    if (narrow)
+      for (const Tensor& leaf : narrow->leaves) leaf.zero_grad();
     Tape tape;
-    const Tensor loss = loss_of(leaves, part);
+    const Tensor loss = loss_of(narrow ? narrow->leaves : leaves, part);
     auto* threads = dynamic_cast<ThreadRanks*>(&ranks);
     const int64_t before = threads ? threads->sent() : 0;
-    const auto sending = gradients.send_early(part, tape);
+    const auto sending = narrow ? gradients.send_early(part, tape, &narrow->leaves,
+                                                       [&](size_t i) { narrow->weights.widen_gradient(i); })
+                                : gradients.send_early(part, tape);
     tape.backward(loss);
+    if (narrow && !sending) narrow->weights.widen_gradients();
     if (threads) step.sent_in_backward += threads->sent() - before;
     gradients.add(part);
   }
@@ -104,6 +127,26 @@ TEST_CASE("buckets are sent off while the last micro-batch of a rank is read bac
     GradientSum gradients(leaves, ranks, 12);
     CHECK(step_on(ranks, leaves, gradients, 4).sent_in_backward >= 3);  // the buckets but those of leaf 0
   });
+}
+
+TEST_CASE("bf16 gradients travel in buckets too, with the same bits") {
+  for (const int64_t parts : {1, 2, 4, 7}) {
+    const std::vector<Tensor> alone = make_leaves();
+    const Narrow narrow_alone = narrow_of(alone);
+    GradientSum sum_alone(alone, one_rank());
+    const Numbers wanted = step_on(one_rank(), alone, sum_alone, parts, &narrow_alone).gradients;
+    for (const int size : {2, 3, 4})
+      on_threads(size, [&](ThreadRanks& ranks) {
+        const std::vector<Tensor> leaves = make_leaves();
+        const Narrow narrow = narrow_of(leaves);
+        GradientSum gradients(leaves, ranks, 12);
+        const Step found = step_on(ranks, leaves, gradients, parts, &narrow);
+        CAPTURE(size);
+        CAPTURE(parts);
+        CHECK(found.gradients == wanted);
+        if (share_of(parts, ranks).count > 0 && parts > 1) CHECK(found.sent_in_backward >= 3);
+      });
+  }
 }
 
 TEST_CASE("a step that is not finite on one rank is left out on all") {

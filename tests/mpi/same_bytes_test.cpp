@@ -62,6 +62,11 @@ TEST_CASE("a diffusion model and a segmenter have the same bytes on several rank
   check_same_on_all(" --dataset shapes-seg --model " + segments + " --set batch_norm=micro_batch", 2);
 }
 
+TEST_CASE("a run in bf16 has the same bytes on 1, 2, 3 and 4 ranks") {
+  if (!with_mpi()) return;
+  check_same_on_all(small_vit_of_ranks + " --precision bf16");
+}
+
 TEST_CASE("mixed pictures, a whole batch at once, and batch norms of the whole batch have the same bytes") {
   if (!with_mpi()) return;
   check_same_on_all(small_vit_of_ranks + " --set augment.mixup=0.8 --set augment.cutmix=1", 3);
