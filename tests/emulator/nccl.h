@@ -36,6 +36,8 @@ class Peers {
   ~Peers() {
     device_.request_stop();
     device_.join();
+    std::error_code others_need_it;
+    std::filesystem::remove(folder_, others_need_it);  // the last one removes it, as it is empty then
   }
 
   int rank() const { return rank_; }
@@ -82,8 +84,8 @@ inline const char* ncclGetErrorString(ncclResult_t) { return "an error of the em
 
 inline ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   *id = {};
-  const std::string pattern = (std::filesystem::temp_directory_path() / "emulated-nccl-XXXXXX").string();
-  std::snprintf(id->internal, sizeof id->internal, "%s", pattern.c_str());
+  const char* shared = std::getenv("TMPDIR");
+  std::snprintf(id->internal, sizeof id->internal, "%s/emulated-nccl-XXXXXX", shared ? shared : "/dev/shm");
   return mkdtemp(id->internal) ? ncclSuccess : ncclSystemError;
 }
 
