@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "apps/options/command_tree.h"
+#include "apps/options/complaint.h"
 #include "engine/core/error.h"
-#include "engine/core/printable.h"
 
 namespace tessera {
 
@@ -64,52 +64,14 @@ std::string unknown_argument(const CLI::App& command, const std::string& argumen
   return "unknown subcommand '" + argument + "'" + did_you_mean(argument, inner);
 }
 
-// CLI11 says "Could not convert: --epochs = three".
-std::string conversion(const std::string& message) {
-  const std::string begin = "Could not convert: ";
-  if (!message.starts_with(begin)) return message;
-  std::string given = message.substr(begin.size());
-  if (const size_t at = given.find(" = "); at != given.npos) given.replace(at, 3, " ");
-  return given + ": is not a number of the kind that is wanted";
-}
-
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen(app);
   const std::vector<std::string> unknown = command.remaining();
   const std::string what =
-      unknown.empty() ? conversion(error.what()) : unknown_argument(command, unknown.front());
+      unknown.empty() ? without_library_words(error.what()) : unknown_argument(command, unknown.front());
   const std::string path = command_path(command);
   return (path.empty() ? what : path + ": " + what) + "; see tessera " + (path.empty() ? path : path + " ") +
          "--help";
-}
-
-// Writes to stderr as far as that goes: where it is full or closed nothing else can be said.
-void say_to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
-// Words that no terminal shows in one look, as a number of 300 digits or a name that no file can have, cut
-// short.
-std::string with_short_words(const std::string& message) {
-  constexpr size_t longest = 260, kept = 120;
-  std::string text;
-  for (size_t at = 0; at < message.size();) {
-    const size_t end = std::min(message.find_first_of(" \n", at), message.size() - 1) + 1;
-    text += end - at > longest ? message.substr(at, kept) + "... " : message.substr(at, end - at);
-    at = end;
-  }
-  return text;
-}
-
-// The library's message says "filesystem error: status" before what helps.
-std::string explain(const std::filesystem::filesystem_error& error) {
-  return error.path1().string() + ": " + error.code().message();
-}
-
-// Lines after the first are indented, so that no name with a line end in it passes for a message.
-int complain(const std::string& message) {
-  std::string text = printable(with_short_words(message));
-  for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.replace(at, 1, "\n  ");
-  say_to_stderr("tessera: " + text + "\n");
-  return static_cast<int>(ExitCode::bad_usage);
 }
 
 // Opens /dev/null in the place of standard streams that are closed, so that no file of a run gets their
@@ -185,7 +147,7 @@ int run_chosen(CLI::App& app, int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
-    return complain(explain(error));
+    return complain(explanation_of(error));
   } catch (const std::length_error&) {
     return complain("out of memory: a list is wanted that no memory can hold");
   } catch (const std::exception& error) {
