@@ -25,7 +25,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Deep learning for vision transformers o
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtessera-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libtbb-dev, nlohmann-json3-dev, libopenblas-dev, libfmt-dev, zlib1g-dev, nettle-dev, libxxhash-dev, libjpeg-dev")
+    "pkg-config, libtbb-dev, nlohmann-json3-dev, libopenblas-dev, libfmt-dev, zlib1g-dev, nettle-dev, libxxhash-dev, libjpeg-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers and libraries of the deep-learning engine tessera
  Tensors, reverse-mode differentiation, the ops and their gradients, models,
  data sets and training, for C++20 programs: find_package(tessera) in CMake.")
