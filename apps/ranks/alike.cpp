@@ -1,6 +1,8 @@
 #include "apps/ranks/alike.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "engine/core/error.h"
 #include "engine/cpu/processor.h"
@@ -19,16 +21,26 @@ std::string checksum_of(const std::string& bytes) {
   return sum.text();
 }
 
+// The name of an image, and the bytes of its file where it has one of its own.
+void add_name(Checksum& sum, const Split& split, int64_t i) {
+  const std::string name = split.name(i);
+  sum.add(name.c_str(), name.size() + 1);
+  std::error_code none;
+  const uint64_t bytes = std::filesystem::file_size(split.source(i), none);
+  sum.add(&bytes, sizeof bytes);
+}
+
 void add_split(Checksum& sum, const Split& split, const Shape& shape) {
+  const bool in_memory = dynamic_cast<const StoredSplit*>(&split) != nullptr;
   const int64_t images = split.size();
   sum.add(&images, sizeof images);
   for (int64_t i = 0; i < images; ++i) {
     const int64_t label = split.label(i);
     sum.add(&label, sizeof label);
+    if (!in_memory) add_name(sum, split, i);
   }
   Image image;
   std::vector<float> latent(split.has_latents() ? static_cast<size_t>(shape.elements()) : 0);
-  const bool in_memory = dynamic_cast<const StoredSplit*>(&split) != nullptr;
   const int64_t chosen = in_memory ? images : std::min(images, looked_at);
   for (int64_t k = 0; k < chosen; ++k) {
     if (split.has_latents()) {

@@ -17,7 +17,7 @@ void expect_alike(Ranks& ranks, const std::string& what, const std::string& text
 void expect_alike(Ranks& ranks, const Computing& computing);
 
 /// A checksum of the names of the classes and all labels, and of pictures: all of those that are kept in
-/// memory, and 64 of each split whose pictures are files.
+/// memory; of those in files all names and sizes of files, and the pixels of 64 of each split.
 std::string digest_of(const Dataset& dataset);
 
 /// A checksum of all parameters.

@@ -1,9 +1,11 @@
 // Commands that are started on several ranks.
 
+#include "apps/ranks/alike.h"
 #include "apps/ranks/launch.h"
 #include "apps/ranks/scale_model.h"
 #include "apps/ranks/shared_data.h"
 #include "data/registry.h"
+#include "tests/data/files.h"
 #include "tests/error_of.h"
 #include "tests/mpi/on_ranks.h"
 #include "tests/mpi/thread_ranks.h"
@@ -141,6 +143,30 @@ TEST_CASE("a rank takes the GPU of its number on its machine") {
   CHECK(gpu_of(1, "2,GPU-7f", 4) == "GPU-7f");
   CHECK(gpu_of(2, "2,GPU-7f", 4) == "2");
   CHECK(gpu_of(1, "", 0) == "");
+}
+
+TEST_CASE("another name or size of any file is another data set") {
+  const TemporaryFolder folder;
+  for (const char* split : {"train", "val"})
+    for (int i = 0; i < 140; ++i)
+      put_png(folder / split / (i % 2 ? "cat" : "dog") / (std::to_string(i) + ".png"),
+              random_image(4, 4, static_cast<uint64_t>(i)));
+  const auto digest = [&] { return digest_of(open_dataset("folder", folder.path(), {.image_size = 4})); };
+  const std::string before = digest();
+  CHECK(digest() == before);
+  for (int i = 0; i < 140; i += 23) {
+    CAPTURE(i);
+    const std::filesystem::path file =
+                                    folder / "train" / (i % 2 ? "cat" : "dog") / (std::to_string(i) + ".png"),
+                                other = file.parent_path() / (std::to_string(i) + "x.png");
+    std::filesystem::rename(file, other);
+    CHECK(digest() != before);
+    std::filesystem::rename(other, file);
+    CHECK(digest() == before);
+  }
+  const std::filesystem::path longer = folder / "val" / "cat" / "77.png";
+  std::filesystem::resize_file(longer, std::filesystem::file_size(longer) + 1);
+  CHECK(digest() != before);
 }
 
 TEST_CASE("ranks of a machine keep one copy of the pictures in memory") {
