@@ -21,7 +21,7 @@ SLOPPY   = env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache
 LAUNCHER = $(if $(shell command -v ccache),"-DCMAKE_CXX_COMPILER_LAUNCHER=$(SLOPPY)")
 CONFIGURE = cmake -G Ninja -S . $(WERROR:%=-DTESSERA_WERROR=%) $(LAUNCHER) $(CMAKE_ARGS)
 EMULATED = build-emulated$(SANITIZE:%=-%)
-EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_training test_commands)  # the last takes hours there
+EMULATED_TESTS = test_ops test_data test_optim test_core $(if $(SANITIZE),,test_training test_commands test_mpi)  # the last take hours there
 # Sanitized builds have one kind of kernels, this machine's.
 SANITIZED = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESSERA_NATIVE=ON
 CTEST    = ctest --output-on-failure -j $(JOBS)

@@ -23,7 +23,7 @@ Said train_on_gpus(int ranks, const std::filesystem::path& out, const std::strin
 
 }  // namespace
 
-TEST_CASE("a run on GPUs has the same bytes on 1, 2 and 3 ranks, in f32 and bf16") {
+TEST_CASE("cuda: a run on ranks has the same bytes on 1, 2 and 3 ranks, in f32 and bf16") {
   if (!with_gpus()) return;
   for (const char* precision : {"f32", "bf16"}) {
     const TemporaryFolder folder;
@@ -42,7 +42,7 @@ TEST_CASE("a run on GPUs has the same bytes on 1, 2 and 3 ranks, in f32 and bf16
   }
 }
 
-TEST_CASE("fast sums of GPUs have other bits") {
+TEST_CASE("cuda: fast sums of ranks have other bits") {
   if (!with_gpus()) return;
   const TemporaryFolder folder;
   const std::string options = " --set micro_batch=1";  // 8 of them, which 3 ranks add up in parts of no tree
