@@ -14,15 +14,17 @@
 #include "apps/ranks/run_on_ranks.h"
 #include "apps/ranks/shared_data.h"
 #include "apps/reporting/class_table.h"
+#include "apps/reporting/evaluation_files.h"
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
-#include "apps/training/csv.h"
 #include "apps/training/evaluation.h"
 #include "apps/training/precision.h"
 #include "apps/training/validation.h"
+#include "apps/training/whole_pictures.h"
 #include "engine/core/printable.h"
 #include "engine/core/replay.h"
 #include "engine/io/file.h"
+#include "engine/optim/parameter_groups.h"
 
 namespace tessera {
 
@@ -32,7 +34,9 @@ struct Options {
   WeightsSource weights;
   std::string checkpoint, dataset, data, split = "validation", csv, images_csv;
   int64_t batch = 128;
-  bool json = false;
+  bool json = false, sliding = false, flip = false;
+  int64_t stride = 0, short_side = 0;
+  std::vector<float> scales{1};
   Device device = Device::cpu;
   Precision precision = Precision::f32;
 };
@@ -122,38 +126,6 @@ void print_report(const Json& result, const Evaluation& e, const std::vector<std
     print_confused(e, names);
 }
 
-// The table of the classes as CSV, with full numbers; a field without a value is empty.
-std::string class_csv(const Json& rows) {
-  std::vector<std::string> header;
-  for (const auto& [key, value] : rows.front().items()) header.push_back(key);
-  std::string text = csv_line(header);
-  for (const Json& row : rows) {
-    std::vector<std::string> fields;
-    for (const std::string& key : header) fields.push_back(row[key].is_null() ? "" : as_text(row[key]));
-    text += csv_line(fields);
-  }
-  return text;
-}
-
-// One CSV line for each picture, in the order of the split.
-std::string judgement_csv(const std::vector<Judgement>& judgements, const Split& split, Task task,
-                          const std::vector<std::string>& names) {
-  const auto name = [&](int64_t k) { return names[static_cast<size_t>(k)]; };
-  const bool segments = task == Task::segment;
-  std::string text =
-      segments ? "picture,source,right_pixels\n" : "picture,source,label,predicted,right,confidence,loss\n";
-  for (const Judgement& j : judgements) {
-    std::vector<std::string> fields{std::to_string(j.picture), split.source(j.picture)};
-    if (!segments)
-      for (const std::string& field : {name(j.label), name(j.predicted)}) fields.push_back(field);
-    fields.push_back(fmt::format("{}", j.right));
-    if (!segments)
-      for (const double number : {j.confidence, j.loss}) fields.push_back(fmt::format("{}", number));
-    text += csv_line(fields);
-  }
-  return text;
-}
-
 Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Options& options,
                const Evaluation& e) {
   Json result{{"checkpoint", checkpoint.path.string()},
@@ -167,6 +139,49 @@ Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Optio
   return result;
 }
 
+// A segmenter's result on pictures of their own size. There is no loss: windows and scales are averaged.
+Json sliding_result(const Checkpoint& checkpoint, const Model& model, const Dataset& dataset,
+                    const Options& options) {
+  const DType type = trainable(model.parameters).front().second.dtype();
+  const CropSegmenter segmenter{
+      [&](const Tensor& images) {
+        Pass pass;
+        return model.logits(images.to(options.device).to(type), pass).to(Device::cpu).to(DType::f32);
+      },
+      model.image_size()};
+  const WholePictureScores scores =
+      judge_whole_pictures(segmenter, options.split == "train" ? *dataset.train : *dataset.validation,
+                           checkpoint.data.normalisation,
+                           {.short_side = options.short_side,
+                            .stride = options.stride,
+                            .scales = std::vector<double>(options.scales.begin(), options.scales.end()),
+                            .flips = options.flip});
+  Evaluation e;
+  e.task = Task::segment;
+  e.images = scores.images;
+  e.pixels = scores.pixels;
+  Json result = result_of(checkpoint, dataset, options, e);
+  result.erase("loss");
+  result["mean_class_accuracy"] = scores.mean_accuracy;
+  return result;
+}
+
+void print_sliding(const Json& result) {
+  fmt::print("{}  {} {}, {} images of their own size\n", printable(result["checkpoint"].get<std::string>()),
+             result["dataset"].get<std::string>(), result["split"].get<std::string>(),
+             result["images"].get<int64_t>());
+  fmt::print("mean IoU {:.2f} %  pixels {:.2f} %  mean class accuracy {:.2f} %\n\n",
+             100 * result["mean_iou"].get<double>(), 100 * result["pixel_accuracy"].get<double>(),
+             100 * result["mean_class_accuracy"].get<double>());
+  const Column columns[] = {{"class", "class", as_integer}, {"name", "name"}, {"iou", "IoU", as_percent}};
+  print_table(columns, result["classes"]);
+}
+
+void write_result(const Json& result, const Options& options) {
+  if (!options.csv.empty()) write_file_atomically(options.csv, class_csv(result["classes"]));
+  if (options.json) print_json(result);
+}
+
 ExitCode run(const Options& options, Ranks* ranks) {
   check(options.weights.given() == options.checkpoint.empty(),
         "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
@@ -175,6 +190,9 @@ ExitCode run(const Options& options, Ranks* ranks) {
   const Task task = task_of(checkpoint.model.config);
   check(task != Task::diffuse || (options.csv.empty() && options.images_csv.empty()),
         "eval: --csv and --images-csv are about classes, which a diffusion model does not tell apart");
+  check(!options.sliding || task == Task::segment,
+        "eval: --sliding is for segmenters; this model has a class for each picture, not for each pixel");
+  check(!options.sliding || !ranks, "eval: --sliding runs in one process, not under mpirun");
   Dataset dataset = open_for(checkpoint, options);
   if (ranks) {
     expect_alike(*ranks, {.device = options.device, .precision = options.precision});
@@ -192,20 +210,52 @@ ExitCode run(const Options& options, Ranks* ranks) {
   allow_tf32(options.precision == Precision::tf32);
   const bool narrow = evaluation_dtype(task, options.precision) == DType::bf16;
   const Model model = narrow ? copy_as(checkpoint.model, DType::bf16) : checkpoint.model;
+  if (options.sliding) {
+    const Json result = sliding_result(checkpoint, model, dataset, options);
+    write_result(result, options);
+    if (!options.json) print_sliding(result);
+    return ExitCode::done;
+  }
   if (!options.images_csv.empty()) evaluated.judgements = &judgements;
   const Evaluation e = *evaluate(model, *loader, evaluated);
   check(std::isfinite(e.loss()), "eval: ", checkpoint.path.string(), ": the loss on ", options.split, " is ",
         e.loss(), ", as outputs of the model are not finite; no score of it means anything");
   if (ranks && !ranks->is_first()) return ExitCode::done;
   const Json result = result_of(checkpoint, dataset, options, e);
-  if (!options.csv.empty()) write_file_atomically(options.csv, class_csv(result["classes"]));
   if (!options.images_csv.empty())
     write_file_atomically(options.images_csv, judgement_csv(judgements, *split, task, dataset.class_names));
-  if (options.json)
-    print_json(result);
-  else
-    print_report(result, e, dataset.class_names);
+  write_result(result, options);
+  if (!options.json) print_report(result, e, dataset.class_names);
   return ExitCode::done;
+}
+
+}  // namespace
+
+namespace {
+
+void add_sliding(Command& command, Options& options) {
+  Option* sliding = command.add_flag("--sliding", options.sliding,
+                                     "A segmenter: judge whole pictures of their own size, window by window");
+  sliding->excludes(command
+                        .add_option("--images-csv", options.images_csv,
+                                    "Write what was made of each picture into this file: label, "
+                                    "prediction, confidence, loss")
+                        ->type_name("FILE"));
+  command.add_option("--stride", options.stride, "Pixels from window to window; 0: two thirds of a window")
+      ->check(non_negative())
+      ->type_name("N")
+      ->needs(sliding);
+  command
+      .add_option("--short-side", options.short_side, "Pixels of the shorter side at scale 1; 0: a window's")
+      ->check(non_negative())
+      ->type_name("N")
+      ->needs(sliding);
+  command.add_option("--scales", options.scales, "Sizes whose answers are averaged")
+      ->delimiter(',')
+      ->check(positive())
+      ->type_name("S,...")
+      ->needs(sliding);
+  command.add_flag("--flip", options.flip, "Average with the mirror image's answers")->needs(sliding);
 }
 
 }  // namespace
@@ -216,6 +266,7 @@ void add_eval(Command& app) {
                   {"tessera eval runs/demo", "tessera eval runs/cifar/best.safetensors --data DIR --json",
                    "tessera eval --weights vit.safetensors --model vit.json --dataset imagenet --data DIR",
                    "tessera eval runs/cifar --csv classes.csv --images-csv pictures.csv",
+                   "tessera eval runs/ade --data DIR --sliding --scales 0.5,0.75,1,1.25,1.5,1.75 --flip",
                    "mpirun -n 4 tessera eval runs/cifar --data DIR"});
   auto options = std::make_shared<Options>();
   command.add_option("checkpoint", options->checkpoint, "A checkpoint, or a run folder (its best one)");
@@ -232,11 +283,8 @@ void add_eval(Command& app) {
       ->capture_default_str()
       ->type_name("N");
   options->weights.add_to(command);
+  add_sliding(command, *options);
   command.add_option("--csv", options->csv, "Write the table of the classes into this file too")
-      ->type_name("FILE");
-  command
-      .add_option("--images-csv", options->images_csv,
-                  "Write what was made of each picture into this file: label, prediction, confidence, loss")
       ->type_name("FILE");
   add_device(command, options->device);
   add_precision(command, options->precision);

@@ -56,6 +56,15 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   REQUIRE(result["classes"].size() == 6);
   CHECK(result["classes"][0]["name"] == "background");
   CHECK(result["classes"][0]["iou"] > 0.2);
+  // Pictures as large as a window, at one scale, are judged as in training.
+  const auto sliding = tessera_program("eval " + run + " --sliding --json").json();
+  CHECK(sliding["mean_iou"] == result["mean_iou"]);
+  CHECK(sliding["pixel_accuracy"] == result["pixel_accuracy"]);
+  CHECK(sliding["mean_class_accuracy"] > 0.1);
+  CHECK(!sliding.contains("loss"));
+  const Said scales = tessera_program("eval " + run + " --sliding --scales 1,1.5 --flip --stride 8");
+  CHECK(scales.out.find("mean class accuracy") != std::string::npos);
+  CHECK(tessera_program("eval " + run + " --flip").code == 2);
   const Said table = tessera_program("eval " + run);
   CHECK(table.out.find("mean IoU") != std::string::npos);
   CHECK(table.out.find("triangle") != std::string::npos);
