@@ -151,9 +151,9 @@ void GradientSum::start_ready() {
   exchange_->move_on();
 }
 
-void GradientSum::finish() {
+void GradientSum::finish(bool recording) {
   if (has_all()) return;
-  agree_on_presence();
+  agree_on_presence(recording);
   const Tensor sum = any_order_ ? total_in_any_order() : total();
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (present_[leaf]) leaves_[leaf].grad().copy_from(of_leaf(sum, leaf));
@@ -184,10 +184,12 @@ const std::vector<Tensor>& GradientSum::sums_on_host() {
 }
 
 // A leaf that had a gradient on any rank has one on all.
-void GradientSum::agree_on_presence() {
+void GradientSum::agree_on_presence(bool known) {
   const size_t count = leaves_.size();
-  std::ranges::copy(present_, said_.begin() + static_cast<std::ptrdiff_t>(count) * ranks_.rank());
-  gather(ranks_, said_.data(), ranks_.size(), count);
+  if (!known) {
+    std::ranges::copy(present_, said_.begin() + static_cast<std::ptrdiff_t>(count) * ranks_.rank());
+    gather(ranks_, said_.data(), ranks_.size(), count);
+  }
   for (size_t i = 0; i < said_.size(); ++i)
     if (said_[i] && !present_[i % count]) {
       zero_gradient(leaves_[i % count]);

@@ -46,8 +46,9 @@ class GradientSum {
                                            std::function<void(size_t)> widen = {});
   /// Takes the leaves' gradients as those of this micro-batch alone: call zero_grad() before each.
   void add(int64_t part);
-  /// Makes the leaves' gradients the sum over all micro-batches of all ranks.
-  void finish();
+  /// Makes the leaves' gradients the sum over all micro-batches of all ranks. Where a graph records it, the
+  /// ranks do not ask each other which leaves have gradients: they are those of the step before.
+  void finish(bool recording = false);
 
  private:
   /// Whether this rank has all micro-batches; a single one is computed by every rank.
@@ -58,7 +59,7 @@ class GradientSum {
   const std::vector<Tensor>& sums_on_host();
   Tensor total();
   Tensor total_in_any_order();
-  void agree_on_presence();
+  void agree_on_presence(bool known);
   Tensor new_sum();
   Tensor of_leaf(const Tensor& sum, size_t leaf) const;
 

@@ -101,7 +101,8 @@ TrainStep::TrainStep(Model& model, Optimizer& optimizer, const StepOptions& opti
       micro_batch_(options.micro_batch.value_or(usual_micro_batch(model, options, device_))),
       norm_(Tensor::zeros({3}, DType::f64, device_)) {
   allow_tf32(options.precision == Precision::tf32);
-  options_.graph = options.graph && device_ != Device::cpu && ranks_.alone();
+  const bool on_device = ranks_.alone() || (peers_ && !has_batch_norm(model));
+  options_.graph = options.graph && device_ != Device::cpu && on_device;
   if (device_ != Device::cpu && !ranks_.alone() && !peers_)
     note_ =
         "gradients travel over the host's memory; for NCCL give each rank a GPU of its own, and build where "
@@ -151,14 +152,16 @@ void TrainStep::begin(const StepBatch& batch, Started step, Pass& pass) {
   check(begun_ - finished_ < most_under_way(), "step: ", most_under_way(),
         " are under way; finish one first");
   cut(batch.images.dim(0));
-  if (!inputs_.set(batch, parts_)) {
+  bool moved = !inputs_.set(batch, parts_);
+  if (options_.graph && peers_) moved = largest_of(ranks_, moved) != 0;  // all replay the step, or none
+  if (moved) {
     recorded_.reset();
     launched_ = 0;
   }
   // Two steps are launched first: they make the gradients and all else that is made once (workspaces, choices
   // of algorithms).
   step.watch = watch_ = step.watched ? std::make_shared<LayerWatch>(model_) : nullptr;
-  if (!watch_ && (recorded_ || (options_.graph && launched_ >= 2 && record(step.lr, pass)))) {
+  if (!watch_ && (recorded_ || (can_record() && launched_ >= 2 && record(step.lr, pass)))) {
     replay(step.lr, pass);
   } else {
     compute(pass, false);
@@ -209,7 +212,7 @@ std::vector<uint64_t> TrainStep::compute(Pass& pass, bool recording) {
     keys_[static_cast<size_t>(part.index)] = its.keys - before.keys;
     if (recording) std::ranges::copy(keys_between(before, its), std::back_inserter(drawn));
   });
-  gradients_.finish();
+  gradients_.finish(recording);
   if (parts > 1) running_->finish();
   if (!ranks_.alone() && parts > 1) share_results();
   return drawn;
@@ -248,6 +251,11 @@ std::unique_ptr<LeafArrivals> TrainStep::send_early(int64_t part, const Tape& ta
                                [this](size_t leaf) { mixed_->widen_gradient(leaf); });
 }
 
+// What ranks say to each other over the host cannot be recorded: of a rank without a micro-batch too.
+bool TrainStep::can_record() const {
+  return options_.graph && (ranks_.alone() || std::ssize(parts_) >= ranks_.size());
+}
+
 // Gives every rank the losses and correct answers of all micro-batches.
 void TrainStep::share_results() {
   const auto parts = std::ssize(parts_);
@@ -257,10 +265,30 @@ void TrainStep::share_results() {
     if (!losses_.defined()) losses_ = Tensor::zeros({parts}, type, device_);
   }
   for (Tensor* numbers : {&losses_, &correct_}) {
+    if (peers_) {
+      gather_on_gpus(*numbers);
+      continue;
+    }
     const Tensor host = numbers->to(Device::cpu);
     gather(ranks_, host.raw(), host.elements(), size_of(host.dtype()));
     numbers->copy_from(host);
   }
+}
+
+void TrainStep::gather_on_gpus(const Tensor& numbers) {
+  const auto rows_of = [&](int rank) {
+    const Share its = share_of(numbers.dim(0), rank, ranks_.size());
+    return numbers.rows(its.first, its.count);
+  };
+  const Tensor own = rows_of(ranks_.rank());
+  peers_->begin();
+  for (int other = 0; other < ranks_.size(); ++other) {
+    if (other == ranks_.rank()) continue;
+    const Tensor theirs = rows_of(other);
+    if (own.elements() > 0) peers_->send(other, own.raw(), own.bytes());
+    if (theirs.elements() > 0) peers_->receive(other, theirs.raw(), theirs.bytes());
+  }
+  peers_->end();
 }
 
 // Clips, and moves weights, statistics and average, unless the gradient's norm says to leave the step out.
@@ -285,6 +313,10 @@ bool TrainStep::record(double lr, const Pass& pass) {
     });
   } catch (const Error& error) {
     note_ = error.what() + std::string("; so every operation of a step is launched by itself");
+    options_.graph = false;
+  }
+  if (peers_ && largest_of(ranks_, recorded_ == nullptr) != 0) {  // on any rank
+    recorded_.reset();
     options_.graph = false;
   }
   if (stepped) optimizer_.undo_step_count();

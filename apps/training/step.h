@@ -49,7 +49,8 @@ struct StepOptions {
   bool shares = false;
   BatchNormStatistics batch_norm = BatchNormStatistics::batch;
   /// Compute the step together, each rank its share_of() the micro-batches. All are given the same options,
-  /// rates and passes; a rank reads the images of its own share alone. No graph is recorded. Null: alone.
+  /// rates and passes; a rank reads the images of its own share alone. A graph is recorded where NCCL joins
+  /// their GPUs, and for no model with batch norms. Null: alone.
   Ranks* ranks = nullptr;
 };
 
@@ -140,7 +141,9 @@ class TrainStep {
   std::vector<uint64_t> compute(Pass& pass, bool recording);
   void compute_part(const MicroBatch& part, Pass& pass);
   std::unique_ptr<LeafArrivals> send_early(int64_t part, const Tape& tape);
+  bool can_record() const;
   void share_results();
+  void gather_on_gpus(const Tensor& numbers);
   void update(double lr);
 
   bool record(double lr, const Pass& pass);  ///< false, and a note, where it cannot be done
