@@ -24,10 +24,13 @@ constexpr int64_t whole_bf16_panels(int64_t columns) {
   return (columns + bf16_panel - 1) / bf16_panel * bf16_panel;
 }
 
-// The left factor: the numbers 2 k and 2 k + 1 of row i lie side by side at data + i * row + k * pair.
+// The left factor: the numbers 2 k and 2 k + 1 of row i lie side by side at data + i * row + k * pair. A row
+// may lie in `parts` of equal length, each `part` numbers after the one before: those of a convolution's
+// window do.
 struct LeftPairs {
   const bf16* data;
   int64_t row, pair;
+  int64_t parts = 1, part = 0;
 };
 
 // The right factor: the numbers 2 k and 2 k + 1 of column j lie side by side at data + k * pair + 2 j.

@@ -72,6 +72,13 @@ void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, Float
 
 void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
               FloatRows start, FloatTarget c) {
+  if (a.parts > 1) {  // a tile spans 16 pairs of one part
+    const int64_t length = pairs / a.parts;
+    for (int64_t p = 0; p < a.parts; ++p)
+      multiply(m, columns, length, {a.data + p * a.part, a.row, a.pair},
+               {b.data + p * length * b.pair, b.pair}, alpha, p == 0 ? start : FloatRows(c), c);
+    return;
+  }
   const auto& plain = *avx512_bf16_kernels();
   const int64_t whole_m = m / side * side, whole_pairs = pairs / side * side;
   if (a.pair != 2 || whole_m == 0 || whole_pairs == 0)

@@ -25,31 +25,35 @@ int32_t pair_at(const bf16* from) {
 
 // C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth.
 template <int R, int N>
-void multiply_block(int64_t pairs, const bf16* a, int64_t a_row, int64_t a_pair, RightPairs b, float alpha,
-                    FloatRows start, FloatTarget c) {
+void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, FloatRows start,
+                    FloatTarget c) {
   __m512 sum[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
   const bf16* right = b.data;
-  for (int64_t k = 0; k < pairs; ++k, a += a_pair, right += b.pair) {
-    __m512i b_row[N];
+  const int64_t a_row = from.row, a_pair = from.pair, length = pairs / from.parts;
+  for (int64_t part = 0; part < from.parts; ++part) {
+    const bf16* a = from.data + part * from.part;
+    for (int64_t k = 0; k < length; ++k, a += a_pair, right += b.pair) {
+      __m512i b_row[N];
 #pragma GCC unroll 32
-    for (int n = 0; n < N; ++n) b_row[n] = _mm512_loadu_si512(right + 2 * bf16_lanes * n);
+      for (int n = 0; n < N; ++n) b_row[n] = _mm512_loadu_si512(right + 2 * bf16_lanes * n);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * N; ++i)
-      sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)_mm512_set1_epi32(pair_at(a + i / N * a_row)),
-                                (__m512bh)b_row[i % N]);
+      for (int i = 0; i < R * N; ++i)
+        sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)_mm512_set1_epi32(pair_at(a + i / N * a_row)),
+                                  (__m512bh)b_row[i % N]);
+    }
   }
   const __m512 factor = _mm512_set1_ps(alpha);
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) {
-    const __m512 from = start.data ? _mm512_loadu_ps(start.data + i / N * start.row + i % N * bf16_lanes)
-                                   : _mm512_setzero_ps();
-    _mm512_storeu_ps(c.data + i / N * c.row + i % N * bf16_lanes, _mm512_fmadd_ps(factor, sum[i], from));
+    const __m512 before = start.data ? _mm512_loadu_ps(start.data + i / N * start.row + i % N * bf16_lanes)
+                                     : _mm512_setzero_ps();
+    _mm512_storeu_ps(c.data + i / N * c.row + i % N * bf16_lanes, _mm512_fmadd_ps(factor, sum[i], before));
   }
 }
 
-using Block = void (*)(int64_t, const bf16*, int64_t, int64_t, RightPairs, float, FloatRows, FloatTarget);
+using Block = void (*)(int64_t, LeftPairs, RightPairs, float, FloatRows, FloatTarget);
 
 constexpr int64_t most_vectors = 5;
 constexpr int most_rows(int vectors) { return vectors < 3 ? 12 : 31 / vectors - 1; }
@@ -72,8 +76,8 @@ void multiply_columns(int64_t m, int64_t pairs, LeftPairs a, RightPairs b, float
   int64_t i = 0;
   for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
     const int64_t rows = pieces(m - i, left);
-    of_rows[static_cast<size_t>(rows - 1)](pairs, a.data + i * a.row, a.row, a.pair, b, alpha,
-                                           from(start, i, 0), from(c, i, 0));
+    of_rows[static_cast<size_t>(rows - 1)](pairs, a, b, alpha, from(start, i, 0), from(c, i, 0));
+    a.data += rows * a.row;
     i += rows;
   }
 }
@@ -180,7 +184,14 @@ __m512 widened(__m256i numbers) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
 }
 
-// 32 numbers of a row without masks, whose stores are slow on some processors.
+// 16 numbers of a row without masks, whose stores are slow on some processors.
+void store_vector(const float* from, __m512 factor, bool add, bf16* to) {
+  __m512 value = _mm512_mul_ps(factor, _mm512_loadu_ps(from));
+  if (add) value = _mm512_add_ps(value, widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(to))));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(value));
+}
+
+// As store_vector() for 32.
 void store_panel(const float* from, __m512 factor, bool add, bf16* to) {
   __m512 low = _mm512_mul_ps(factor, _mm512_loadu_ps(from)),
          high = _mm512_mul_ps(factor, _mm512_loadu_ps(from + bf16_lanes));
@@ -199,7 +210,8 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
     const float* row = from.data + i * from.row;
     int64_t j = 0;
     for (; j + bf16_panel <= columns; j += bf16_panel) store_panel(row + j, factor, add, to + j);
-    for (; j < columns; j += bf16_lanes) {
+    for (; j + bf16_lanes <= columns; j += bf16_lanes) store_vector(row + j, factor, add, to + j);
+    if (j < columns) {
       const __mmask16 wanted = first_lanes(columns - j);
       __m512 value = _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(wanted, row + j));
       if (add) value = _mm512_add_ps(value, widened(_mm256_maskz_loadu_epi16(wanted, to + j)));

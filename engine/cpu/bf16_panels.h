@@ -74,7 +74,8 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
       const int64_t rows = (m - i) / (pieces - piece);
       for (const bf16* output : outputs)
         for (int64_t r = i; output && r < i + rows; ++r) __builtin_prefetch(output + r * stride + j, 1);
-      kernels.multiply(rows, whole_bf16_vectors(columns), pairs, {a.data + i * a.row, a.row, a.pair},
+      kernels.multiply(rows, whole_bf16_vectors(columns), pairs,
+                       {a.data + i * a.row, a.row, a.pair, a.parts, a.part},
                        {panels + j * 2 * pairs, 2 * bf16_panel}, 1, from, {block.data(), bf16_panel});
       done(i, rows, j, columns, block.data());
       i += rows;

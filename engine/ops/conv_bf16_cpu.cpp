@@ -1,34 +1,28 @@
 #include "engine/ops/conv_bf16.h"
 
+#include <array>
+
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/conv_bands.h"
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_windows.h"
 
-// As conv_cpu.cpp, with the products of engine/cpu/bf16_gemm.h: windows are copied as they are stored, and
-// what is written is rounded once, from sums in float.
+// The products of engine/cpu/bf16_gemm.h read the windows from bands of pixels (conv_bands.h), a row of the
+// kernel after the other, and what is written is rounded once, from sums in float. As in conv_cpu.cpp, the
+// gradient of x is itself a convolution where the stride is 1.
 
 namespace tessera {
 
 namespace {
 
-constexpr int of_rows = 20, of_left = 21, of_right = 22, of_sum = 23;  // keys of a thread's scratch memory
+constexpr int of_band = 20, of_left = 21, of_right = 22, of_sum = 23;  // keys of a thread's scratch memory
 constexpr float one = 1;
 
 int64_t row_length(const ConvSize& s) { return whole_bf16_vectors(s.window() * s.in); }
 int64_t rows_at_once(const ConvSize& s) { return rows_at_once(s, row_length(s) * int64_t{sizeof(bf16)}); }
-
-// The windows of the rows [first, last) of an image, as a left factor; those of one pixel lie there already.
-LeftPairs windows(const ConvSize& s, const bf16* image, int64_t first, int64_t last) {
-  if (s.window() == 1 && s.stride == 1 && s.padding == 0 && s.in % 2 == 0)
-    return {image + first * s.width * s.in, s.in, 2};
-  const int64_t length = row_length(s);
-  bf16* rows = thread_scratch<bf16, of_rows>(rows_at_once(s) * s.out_w * length);
-  copy_windows(s, image, first, last, length, rows);
-  return {rows, length, 2};
-}
 
 // Calls f(first row, last row, windows) for the image's rows of windows, some at a time.
 template <class F> void for_rows(const ConvSize& s, F&& f) {
@@ -39,12 +33,49 @@ template <class F> void for_rows(const ConvSize& s, F&& f) {
   }
 }
 
-// y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
+// Where the pixels lie that the windows of the rows [first, last) read.
+const bf16* band(const ConvSize& s, const BandSize& size, const bf16* image, int64_t first, int64_t last) {
+  if (!size.copied) return image + first * s.stride * size.row;
+  bf16* copy = thread_scratch<bf16, of_band>(band_rows(s, rows_at_once(s)) * size.row);
+  copy_band(s, size, image, first, last, copy);
+  return copy;
+}
+
+// The sums of some rows of windows, `across` of them a row, for a panel of the weight: block [rows * across,
+// 32]. `pixels` is what the first window reads; `start` is null for zeros.
+void multiply_windows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& size, int64_t rows,
+                      int64_t across, int64_t columns, const bf16* pixels, const bf16* panel,
+                      const float* start, float* block) {
+  const int64_t pairs = s.kernel_h * size.across / 2;
+  for (int64_t r = 0; r < rows; ++r)
+    kernels.multiply(across, whole_bf16_vectors(columns), pairs,
+                     {pixels + r * s.stride * size.row, s.stride * size.channels, 2, s.kernel_h, size.row},
+                     {panel, 2 * bf16_panel}, 1, {start, 0}, {block + r * across * bf16_panel, bf16_panel});
+}
+
+// y = bias + the image's windows times B or, with `add`, += the product; bias may be null. A block of sums
+// waits in the first cache until all rows of the kernel are in it.
 void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* image, const bf16* panels,
                     const float* bias, bool add, bf16* y) {
-  for_rows(s, [&](int64_t first, int64_t last, int64_t count) {
-    multiply_bf16_panels(kernels, count, s.out, s.window() * s.in, windows(s, image, first, last), panels,
-                         bias, add, y + first * s.out_w * s.out);
+  constexpr int64_t most = 144;
+  alignas(64) std::array<float, most * bf16_panel> block;
+  const BandSize size(s);
+  const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, most);
+  const int64_t together = s.out_w > most ? 1 : most / s.out_w;
+  for_rows(s, [&](int64_t first, int64_t last, int64_t) {
+    const bf16* pixels = band(s, size, image, first, last);
+    for (int64_t i = first; i < last; i += together)
+      for (int64_t x = 0; x < s.out_w; x += across)
+        for (int64_t j = 0; j < s.out; j += bf16_panel) {
+          const int64_t rows = std::min(together, last - i), windows = std::min(across, s.out_w - x),
+                        columns = std::min(bf16_panel, s.out - j);
+          bf16* to = y + (i * s.out_w + x) * s.out + j;
+          for (int64_t r = 0; r < rows * windows; ++r) __builtin_prefetch(to + r * s.out, 1);
+          multiply_windows(kernels, s, size, rows, windows, columns,
+                           pixels + (i - first) * s.stride * size.row + x * s.stride * size.channels,
+                           panels + j * depth, bias ? bias + j : nullptr, block.data());
+          store_block(kernels, rows * windows, columns, block.data(), add, to, s.out);
+        }
   });
 }
 
@@ -53,7 +84,7 @@ void scatter_to_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16*
                       bool add, bf16* dx) {
   const int64_t length = row_length(s), pixels = s.height * s.width * s.in, pairs = pairs_of(s.out),
                 n = s.window() * s.in;
-  float* rows = thread_scratch<float, of_rows>(rows_at_once(s) * s.out_w * length);
+  float* rows = thread_scratch<float, of_band>(rows_at_once(s) * s.out_w * length);
   float* sum = thread_scratch<float, of_sum>(pixels);
   std::fill_n(sum, pixels, 0.0f);
   for_rows(s, [&](int64_t first, int64_t last, int64_t count) {
@@ -74,25 +105,56 @@ void scatter_to_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16*
   kernels.store(1, pixels, {sum, 0}, &one, 0, add, dx, 0);
 }
 
-// Adds an image's part of d weight, [out, length] of windows' rows, and of d bias.
+// The sums of d weight: for each output the rows of the kernel one after the other, each in whole vectors.
+int64_t sums_row(const BandSize& size) { return whole_bf16_vectors(size.across); }
+
+// dy of some rows of windows, [windows, out], with a row of zeros after each odd number of windows.
+const bf16* even_rows(const ConvSize& s, const bf16* dy, int64_t rows) {
+  if (s.out_w % 2 == 0) return dy;
+  const int64_t length = s.out_w * s.out;
+  bf16* copy = thread_scratch<bf16, of_sum>(rows * (length + s.out));
+  for (int64_t r = 0; r < rows; ++r, dy += length)
+    std::fill_n(std::copy_n(dy, length, copy + r * (length + s.out)), s.out, bf16(0.0f));
+  return copy;
+}
+
+// The taps of a row of the kernel as right factors [windows of a row, across] in panels of 32 columns: the
+// rows of pixels by their place in a stride, so that those of one row of the kernel follow one another in
+// each panel.
+void pack_rows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& size, const bf16* pixels,
+               int64_t rows, int64_t phase, bf16* panels) {
+  const int64_t all = band_rows(s, rows), length = pairs_of(s.out_w) * 2 * bf16_panel;
+  for (int64_t y = 0; y < all; ++y)
+    for (int64_t j = 0; j < size.across; j += bf16_panel)
+      kernels.interleave(
+          s.out_w, std::min(bf16_panel, size.across - j), pixels + y * size.row + j, s.stride * size.channels,
+          panels + (j / bf16_panel * s.stride * phase + y % s.stride * phase + y / s.stride) * length,
+          2 * bf16_panel);
+}
+
+// Adds an image's part of d weight, [out, kernel_h, sums_row], and of d bias, which may be null.
 void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* image,
                    float* dturned, float* dbias) {
-  const int64_t length = row_length(s), n = s.window() * s.in;
-  for_rows(s, [&](int64_t first, int64_t last, int64_t count) {
-    const LeftPairs rows = windows(s, image, first, last);
-    bf16* panels = thread_scratch<bf16, of_right>(bf16_packed_elements(count, n));
-    pack_bf16_panels(kernels, count, n, {rows.data, rows.row}, panels);
-    const LeftPairs left =
-        left_factor<of_left>(kernels, s.out, count, {dy + first * s.out_w * s.out, s.out, true});
-    const int64_t pairs = pairs_of(count);
-    for (int64_t j = 0; j < n; j += bf16_panel) {
-      const FloatTarget to{dturned + j, length};
-      kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, n - j)), pairs, left,
-                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1, to, to);
-    }
+  const BandSize size(s);
+  const int64_t row = sums_row(size), length = pairs_of(s.out_w) * 2 * bf16_panel,
+                phase = (band_rows(s, rows_at_once(s)) + s.stride - 1) / s.stride,
+                panels = (size.across + bf16_panel - 1) / bf16_panel;
+  bf16* packed = thread_scratch<bf16, of_right>(panels * s.stride * phase * length);
+  for_rows(s, [&](int64_t first, int64_t last, int64_t) {
+    pack_rows(kernels, s, size, band(s, size, image, first, last), last - first, phase, packed);
+    const int64_t windows = (last - first) * 2 * pairs_of(s.out_w);
+    const bf16* from = even_rows(s, dy + first * s.out_w * s.out, last - first);
+    const LeftPairs left = left_factor<of_left>(kernels, s.out, windows, {from, s.out, true});
+    for (int64_t j = 0; j < size.across; j += bf16_panel)
+      for (int64_t u = 0; u < s.kernel_h; ++u) {
+        const int64_t at = (j / bf16_panel * s.stride + u % s.stride) * phase + u / s.stride;
+        const FloatTarget to{dturned + u * row + j, s.kernel_h * row};
+        kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, size.across - j)), windows / 2, left,
+                         {packed + at * length, 2 * bf16_panel}, 1, to, to);
+      }
   });
-  for (int64_t r = 0; r < s.positions(); ++r)
-    write_each(0, s.out, dbias, true, [row = dy + r * s.out](int64_t o) { return float(row[o]); });
+  for (int64_t r = 0; dbias && r < s.positions(); ++r)
+    write_each(0, s.out, dbias, true, [at = dy + r * s.out](int64_t o) { return float(at[o]); });
 }
 
 // The weight as a right factor [depth, n] in panels.
@@ -101,9 +163,11 @@ class PackedWeight {
   PackedWeight(int64_t depth, int64_t n)
       : depth_(depth), n_(n), turned_(depth * n), panels_(bf16_packed_elements(depth, n)) {}
 
-  // Element place(o, c, k) of the factor, counted row by row, is weight[o, c, k], k the tap of the window.
+  // Element place(o, c, k) of the factor, counted row by row, is weight[o, c, k], k the tap of the window;
+  // others are 0.
   template <class Place>
   void pack(const Bf16Kernels& kernels, const ConvSize& s, const bf16* weight, Place place) const {
+    std::fill_n(turned_.data(), depth_ * n_, bf16(0.0f));
     for (int64_t o = 0; o < s.out; ++o)
       for (int64_t c = 0; c < s.in; ++c)
         for (int64_t k = 0; k < s.window(); ++k)
@@ -118,23 +182,35 @@ class PackedWeight {
   Workspace<bf16> turned_, panels_;
 };
 
-void input_gradient(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* weight,
-                    const Target<bf16>& dx) {
-  const bool turns = turns_round(s);
-  const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
-  const PackedWeight packed(turns ? s.window() * s.out : s.out, turns ? s.in : s.window() * s.in);
+// As the right factor of the windows that a band holds, [kernel_h * across, out].
+PackedWeight weight_of_windows(const ConvSize& s) { return {s.kernel_h * BandSize(s).across, s.out}; }
+int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
+  const BandSize size(s);
+  return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
+}
+
+void convolved_gradient(const Bf16Kernels& kernels, const ConvSize& forward, const bf16* dy,
+                        const bf16* weight, const Target<bf16>& dx) {
+  const ConvSize s = turned_round(forward);
+  const PackedWeight packed = weight_of_windows(s);
   if (DryRun::active()) return;
-  packed.pack(kernels, s, weight, [=](int64_t o, int64_t c, int64_t k) {
-    return turns ? ((s.window() - 1 - k) * s.out + o) * s.in + c : (o * s.window() + k) * s.in + c;
-  });
-  const ConvSize round = turns ? turned_round(s) : s;
+  packed.pack(kernels, forward, weight,
+              [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, c, o, s.window() - 1 - k); });
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    const bf16* from = dy + b * outputs;
-    bf16* to = dx.data + b * pixels;
-    if (turns)
-      convolve_image(kernels, round, from, packed.panels(), nullptr, dx.add, to);
-    else
-      scatter_to_image(kernels, s, from, packed.panels(), dx.add, to);
+    convolve_image(kernels, s, dy + b * s.height * s.width * s.in, packed.panels(), nullptr, dx.add,
+                   dx.data + b * s.positions() * s.out);
+  });
+}
+
+void scattered_gradient(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* weight,
+                        const Target<bf16>& dx) {
+  const PackedWeight packed(s.out, s.window() * s.in);
+  if (DryRun::active()) return;
+  packed.pack(kernels, s, weight,
+              [&](int64_t o, int64_t c, int64_t k) { return (o * s.window() + k) * s.in + c; });
+  parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    scatter_to_image(kernels, s, dy + b * s.positions() * s.out, packed.panels(), dx.add,
+                     dx.data + b * s.height * s.width * s.in);
   });
 }
 
@@ -142,11 +218,11 @@ void input_gradient(const Bf16Kernels& kernels, const ConvSize& s, const bf16* d
 
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
                        const bf16* bias, bf16* y) {
-  const PackedWeight packed(s.window() * s.in, s.out);
+  const PackedWeight packed = weight_of_windows(s);
   const Workspace<float> start(bias ? whole_bf16_panels(s.out) : 0);
   if (DryRun::active()) return;
   packed.pack(kernels, s, weight,
-              [=](int64_t o, int64_t c, int64_t k) { return (k * s.in + c) * s.out + o; });
+              [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); });
   if (bias) std::fill(std::copy_n(bias, s.out, start.data()), start.data() + whole_bf16_panels(s.out), 0.0f);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     convolve_image(kernels, s, x + b * s.height * s.width * s.in, packed.panels(),
@@ -157,9 +233,10 @@ void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16
 void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* x,
                         const bf16* weight, const LayerGradients<bf16>& gradients) {
   const auto& [dx, dweight, dbias] = gradients;
-  if (dx) input_gradient(kernels, s, dy, weight, dx);
+  if (dx) (turns_round(s) ? convolved_gradient : scattered_gradient)(kernels, s, dy, weight, dx);
   if (!dweight && !dbias) return;
-  const ConvSums sums(s, row_length(s));
+  const BandSize band(s);
+  const ConvSums sums(s, s.kernel_h * sums_row(band), sums_row(band), band.channels);
   const Workspace<float> parts(sums.elements());
   if (DryRun::active()) return;
   parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
@@ -167,7 +244,7 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
     std::fill_n(own, sums.stride, 0.0f);
     for (int64_t b = begin; b < end; ++b)
       sums_of_image(kernels, s, dy + b * s.positions() * s.out, x + b * s.height * s.width * s.in, own,
-                    own + s.out * sums.length);
+                    dbias ? own + s.out * sums.length : nullptr);
   });
   sums.total(s, parts.data(), dweight, dbias);
 }

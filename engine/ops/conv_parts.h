@@ -25,16 +25,20 @@ inline ConvSize turned_round(const ConvSize& s) {
           s.height, s.width};
 }
 
-// The gradients of weight and bias are summed by chunks of images, each into [out, length] of windows' rows
-// and [out] of the bias; the chunks' sums follow one another.
+// The gradients of weight and bias are summed by chunks of images, each into [out, length] of windows, whose
+// rows are `row` numbers apart and their pixels `pixel`, and [out] of the bias; the chunks' sums follow one
+// another.
 struct ConvSums {
-  int64_t grain, chunks, length, stride;
+  int64_t row, pixel, grain, chunks, length, stride;
 
-  ConvSums(const ConvSize& s, int64_t row_length)
-      : grain(chunk_length(std::max<int64_t>((s.images + 15) / 16, 1))),
+  ConvSums(const ConvSize& s, int64_t length) : ConvSums(s, length, s.kernel_w * s.in, s.in) {}
+  ConvSums(const ConvSize& s, int64_t length, int64_t row, int64_t pixel)
+      : row(row),
+        pixel(pixel),
+        grain(chunk_length(std::max<int64_t>((s.images + 15) / 16, 1))),
         chunks((s.images + grain - 1) / grain),
-        length(row_length),
-        stride(s.out * row_length + s.out) {}
+        length(length),
+        stride(s.out * length + s.out) {}
 
   int64_t elements() const { return chunks * stride; }
 
@@ -52,7 +56,7 @@ struct ConvSums {
     };
     const auto turned = [&](int64_t i) {  // of weight i = (o, c, k) among (o, k, c)
       const int64_t k = i % s.window(), c = i / s.window() % s.in, o = i / s.window() / s.in;
-      return o * length + k * s.in + c;
+      return o * length + k / s.kernel_w * row + k % s.kernel_w * pixel + c;
     };
     add_up(s.out * s.in * s.window(), parts, turned, dweight);
     add_up(

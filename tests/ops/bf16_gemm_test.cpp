@@ -33,6 +33,16 @@ Numbers turned(const Numbers& x, int64_t rows, int64_t columns) {
   return result;
 }
 
+// The left halves of all rows of a matrix [m, depth], then the right halves.
+Numbers in_halves(const Numbers& a, int64_t m, int64_t depth) {
+  Numbers result;
+  for (const int64_t half : {0, 1})
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t k = 0; k < depth / 2; ++k)
+        result.push_back(a[static_cast<size_t>(i * depth + half * (depth / 2) + k)]);
+  return result;
+}
+
 // 1 + a b / 2 in double. a [m, depth], b [depth, n]
 std::vector<double> expected(int64_t m, int64_t n, int64_t depth, const Numbers& a, const Numbers& b) {
   std::vector<double> c;
@@ -57,6 +67,8 @@ void check_products(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t de
   Numbers left_memory(static_cast<size_t>(left_elements(depth, m)), poison);
   std::vector<LeftPairs> lefts{kernels.left_of_transposed(depth, m, a_turned.data(), m, left_memory.data())};
   if (depth % 2 == 0) lefts.push_back({a.data(), depth, 2});
+  const Numbers parts = in_halves(a, m, depth);
+  if (depth % 4 == 0) lefts.push_back({parts.data(), depth / 2, 2, 2, m * depth / 2});
   for (const bool transposed : {false, true})
     for (const LeftPairs& left : lefts) {
       Numbers right(static_cast<size_t>(pairs * columns * 2), poison);
@@ -74,6 +86,7 @@ void check_products(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t de
                                            double(product[static_cast<size_t>(i * columns + j)])));
       CAPTURE(transposed);
       CAPTURE(left.pair);
+      CAPTURE(left.parts);
       CHECK(error < 1e-5 * std::sqrt(static_cast<double>(depth)));
     }
 }

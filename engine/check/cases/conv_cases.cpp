@@ -101,6 +101,8 @@ OpCases conv_cases() {
           convolution("conv2d", "padded beyond the window", false, {2, 3, 2, 2}, {3, 2, 2, 2}, {1, 2}),
           convolution("conv2d", "many channels", false, {2, 4, 3, 20}, {34, 20, 2, 2}, {1, 1}),
           convolution("conv2d", "many rows at once", false, {17, 20, 16, 1}, {1, 1, 2, 2}, {1, 0}),
+          convolution("conv2d", "every third pixel", false, {2, 4, 7, 4}, {5, 4, 1, 1}, {3, 0}),
+          convolution("conv2d", "wide rows", false, {17, 1, 147, 1}, {3, 1, 1, 3}, {1, 1}),
           convolution("depthwise_conv2d", "", true, {2, 5, 4, 3}, {3, 1, 3, 3}, {1, 1}),
           convolution("depthwise_conv2d", "two filters a channel, stride 2", true, {2, 5, 4, 3}, {6, 1, 3, 3},
                       {2, 1}),
