@@ -61,10 +61,11 @@ std::filesystem::path common_folder(const std::vector<FileSplit::Item>& items) {
 
 }  // namespace
 
-FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes)
+FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes, const SquareFit& fit)
     : items_(std::move(items)),
       folder_(common_folder(items_)),
       image_size_(image_size),
+      fit_(fit),
       image_bytes_(static_cast<size_t>(image_size) * static_cast<size_t>(image_size) * 3),
       cache_(items_.size()) {
   check(image_size > 0, "image files: image size ", image_size, " is not positive");
@@ -86,7 +87,7 @@ void FileSplit::image(int64_t i, Image& out) const {
     return;
   }
   const auto& path = items_[static_cast<size_t>(i)].path;
-  out = fit_square(load_image(path), image_size_, path.string());
+  out = fit_square(load_image(path), image_size_, path.string(), fit_);
   keep(i, out);
 }
 

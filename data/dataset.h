@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/formats/image.h"
+#include "data/formats/resize.h"
 #include "engine/core/random.h"
 #include "engine/core/shape.h"
 
@@ -81,6 +82,7 @@ struct DatasetOptions {
   bool coarse_labels = false;        ///< CIFAR-100's 20 superclasses
   double latent_scale = usual_latent_scale;  ///< multiplies latents
   size_t cache_bytes = size_t{256} << 20;    ///< of decoded images that a split of files may keep
+  SquareFit test_fit{};                      ///< of validation pictures in files; training pictures are whole
 };
 
 /// Images in memory, 1 (grey) or 3 bytes a pixel. [size, H, W, channels]
@@ -116,8 +118,8 @@ class MaskedSplit : public StoredSplit {
   StoredSplit masks_;
 };
 
-/// Image files, decoded on request and fitted to image_size (fit_square in resize.h). The first `cache_bytes`
-/// of decoded images are kept in memory.
+/// Image files, decoded on request and fitted to image_size by fit_square in resize.h. The first
+/// `cache_bytes` of decoded images are kept in memory.
 class FileSplit : public Split {
  public:
   struct Item {
@@ -125,7 +127,7 @@ class FileSplit : public Split {
     int32_t label;
   };
 
-  FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes);
+  FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes, const SquareFit& fit = {});
   ~FileSplit() override;
 
   int64_t size() const override { return static_cast<int64_t>(items_.size()); }
@@ -143,6 +145,7 @@ class FileSplit : public Split {
   std::vector<Item> items_;
   std::filesystem::path folder_;  ///< the innermost that contains all of them
   int image_size_;
+  SquareFit fit_;
   size_t image_bytes_;
   mutable std::vector<std::atomic<uint8_t*>> cache_;  ///< [size]; null if not kept
   mutable std::atomic<int64_t> room_;                 ///< images that the cache can still take

@@ -60,10 +60,10 @@ bool holds_latents(const std::string& name) {
 
 namespace {
 
-std::string sets_with_coarse_labels() {
+template <class Has> std::string sets_that(Has has) {
   std::string names;
   for (const DatasetEntry& entry : datasets())
-    if (entry.coarse_classes > 0) names += (names.empty() ? "" : ", ") + entry.name;
+    if (has(entry)) names += (names.empty() ? "" : ", ") + entry.name;
   return names;
 }
 
@@ -84,10 +84,14 @@ void check_class_names(const Dataset& dataset) {
 
 void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
   check(!options.coarse_labels || entry.coarse_classes > 0, entry.name,
-        ": has no coarse labels; available for: ", sets_with_coarse_labels());
+        ": has no coarse labels; available for: ",
+        sets_that([](const DatasetEntry& e) { return e.coarse_classes > 0; }));
   check(
       entry.takes_validation_fraction || options.validation_fraction == DatasetOptions{}.validation_fraction,
       entry.name, ": has a validation split of its own; validation_fraction is for 'folder'");
+  check(entry.takes_test_fit || options.test_fit == SquareFit{}, entry.name,
+        ": its validation pictures are used whole; test_crop and test_filter are for ",
+        sets_that([](const DatasetEntry& e) { return e.takes_test_fit; }));
   check(entry.has_latents || options.latent_scale == usual_latent_scale, entry.name,
         ": has pictures, which latent_scale does not scale; it is for 'latents'");
   check(accepts(entry.sizes, options.image_size), entry.name, ": image size ", options.image_size, "; ",

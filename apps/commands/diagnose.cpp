@@ -39,7 +39,9 @@ struct Options {
 class Pictures {
  public:
   Pictures(const Options& options, const Checkpoint& checkpoint)
-      : size_(static_cast<int>(checkpoint.data.image_size)), pipeline_(checkpoint.data.empty_dataset()) {
+      : size_(static_cast<int>(checkpoint.data.image_size)),
+        fit_(test_fit(checkpoint.data.source)),
+        pipeline_(checkpoint.data.empty_dataset()) {
     if (!options.pictures.empty()) {
       files_ = picture_files(options.pictures);
       about_ = fmt::format("{} pictures", files_.size());
@@ -65,7 +67,7 @@ class Pictures {
     if (split_)
       split_->image(i, image);
     else
-      image = fit_square(load_image(name(i)), size_, name(i));
+      image = fit_square(load_image(name(i)), size_, name(i), fit_);
     return image;
   }
 
@@ -81,6 +83,7 @@ class Pictures {
 
  private:
   int size_;
+  SquareFit fit_;
   Pipeline pipeline_;
   std::vector<std::string> files_;
   std::shared_ptr<const Split> split_;

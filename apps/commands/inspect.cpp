@@ -108,7 +108,10 @@ void serve_model(const Options& options, const Subject& subject) {
         "inspect: --serve shows one pass; --with, --only and further pictures go without it");
   const auto& files = options.request.pictures.images;
   ModelStage stage(inputs_of(subject, options.request, files.empty() ? "" : files.front()),
-                   {.title = subject.name, .source = options.source, .question = options.request.question});
+                   {.title = subject.name,
+                    .source = options.source,
+                    .question = options.request.question,
+                    .fit = test_fit(subject.data)});
   for (const std::string& term : options.request.without) stage.set_term(term, false);
   serve_stage(options, stage);
 }

@@ -115,7 +115,7 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
              const std::string& path, const fs::path* overlay_to) {
   const int64_t size = checkpoint.data.image_size;
   const Image stored = load_image(path);
-  const Image image = fit_square(stored, static_cast<int>(size), path);
+  const Image image = fit_square(stored, static_cast<int>(size), path, test_fit(checkpoint.data.source));
   const Tensor input = Tensor::empty({1, 3, size, size});
   Image used = image;
   pipeline(used, Random(0), input.data<float>());
@@ -132,7 +132,8 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
   const Json classes = top(record.logits);
   std::string title =
       fmt::format("{}, {} x {}", fs::path(path).filename().string(), stored.width, stored.height);
-  if (stored.width != stored.height) title += ", the square in its middle";
+  if (stored.width != stored.height || checkpoint.data.source.test_crop < 1)
+    title += ", the square in its middle";
   return {{"image", path},
           {"top", classes},
           {"overlay", draw_overlay(record, image, options, *overlay_to, title, classes)}};

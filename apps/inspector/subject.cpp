@@ -57,17 +57,6 @@ DataConfig data_of(const Subject& subject, const PictureSource& source) {
   return data;
 }
 
-Dataset open_for_pictures(const DataConfig& data) {
-  DatasetOptions how;
-  how.image_size = static_cast<int>(data.image_size);
-  how.seed = static_cast<uint64_t>(data.seed);
-  how.validation_fraction = data.validation_fraction;
-  how.coarse_labels = data.coarse_labels;
-  how.train_images = data.train_images;
-  how.validation_images = data.validation_images;
-  return open_dataset(data.name, data.dir, how);
-}
-
 }  // namespace
 
 Subject read_subject(const std::string& source, const SubjectOptions& options) {
@@ -96,9 +85,10 @@ Subject read_subject(const std::string& source, const SubjectOptions& options) {
 
 KnownPicture picture_for(const Subject& subject, const PictureSource& source, const std::string& file) {
   if (!file.empty())
-    return {.image = fit_square(load_image(file), static_cast<int>(subject.model.image_size()), file)};
+    return {.image = fit_square(load_image(file), static_cast<int>(subject.model.image_size()), file,
+                                test_fit(subject.data))};
   const DataConfig data = data_of(subject, source);
-  const Dataset dataset = open_for_pictures(data);
+  const Dataset dataset = open_dataset(data.name, data.dir, dataset_options(data));
   check(source.index < dataset.validation->size(), "inspect: --index ", source.index, ": ", data.name,
         " has ", dataset.validation->size(), " validation pictures");
   KnownPicture picture;

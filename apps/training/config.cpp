@@ -155,6 +155,8 @@ DataConfig read_data_config(Fields f) {
   d.train_images = f.get("train_images", d.train_images, image_count);
   d.validation_images = f.get("validation_images", d.validation_images, image_count);
   d.latent_scale = f.get("latent_scale", d.latent_scale, Range::above(0));
+  d.test_crop = f.get("test_crop", d.test_crop, Range::between(0.1, 1));
+  d.test_filter = f.choice("test_filter", {"bilinear", "bicubic"}, "bilinear");
   d.token_labels = f.get<std::string>("token_labels", d.token_labels);
   f.done();
   return d;
@@ -172,6 +174,8 @@ Json to_json(const DataConfig& d) {
           {"train_images", d.train_images},
           {"validation_images", d.validation_images},
           {"latent_scale", d.latent_scale},
+          {"test_crop", d.test_crop},
+          {"test_filter", d.test_filter},
           {"token_labels", d.token_labels}};
 }
 
@@ -274,7 +278,9 @@ std::string model_name(const TrainConfig& config) {
   return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
 }
 
-Dataset open_data(const DataConfig& config, Task task) {
+SquareFit test_fit(const DataConfig& config) { return {config.test_crop, config.test_filter == "bicubic"}; }
+
+DatasetOptions dataset_options(const DataConfig& config) {
   DatasetOptions options;
   options.image_size = static_cast<int>(config.image_size);
   options.seed = static_cast<uint64_t>(config.seed);
@@ -284,7 +290,12 @@ Dataset open_data(const DataConfig& config, Task task) {
   options.cache_bytes = static_cast<size_t>(config.cache_mb) << 20;
   options.train_images = config.train_images;
   options.validation_images = config.validation_images;
-  Dataset dataset = open_dataset(config.name, config.dir, options);
+  options.test_fit = test_fit(config);
+  return options;
+}
+
+Dataset open_data(const DataConfig& config, Task task) {
+  Dataset dataset = open_dataset(config.name, config.dir, dataset_options(config));
   const bool has_masks = dataset.train->has_masks();
   check(task != Task::segment || has_masks, "data: ", config.name,
         " has no class for each pixel, which a segmenter is trained on; shapes-seg and ade20k have");

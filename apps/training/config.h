@@ -29,6 +29,8 @@ struct DataConfig {
   int64_t train_images = 0;       ///< train on a subset of this size, drawn by the seed; 0: on all
   int64_t validation_images = 0;  ///< evaluate on a subset of this size; 0: on all
   double latent_scale = usual_latent_scale;  ///< multiplies the numbers of latents
+  double test_crop = 1;                      ///< see SquareFit: of validation pictures in files
+  std::string test_filter = "bilinear";      ///< that resizes them, or "bicubic"
   std::string token_labels;  ///< folder of a teacher's maps, see data/token_labels.h; empty: none
 };
 
@@ -129,6 +131,11 @@ Json to_json(const DataConfig& config);
 
 /// The model's preset, or its architecture where no preset is known.
 std::string model_name(const TrainConfig& config);
+
+/// How the config's validation pictures, and those that a run of it predicts, become squares.
+SquareFit test_fit(const DataConfig& config);
+
+DatasetOptions dataset_options(const DataConfig& config);
 
 /// Opens the config's data set, cut to train_images and validation_images. A diffusion model's pixels are
 /// scaled to [-1, 1], the range that sampling keeps to. Fails where only one of model and data set is about

@@ -30,6 +30,9 @@ std::span<const ConfigMeaning> meanings_of_training() {
        "latents: multiplies their numbers, so that their deviation is about 1; 0.18215 is for the "
        "autoencoder "
        "of Stable Diffusion"},
+      {"data.test_crop",
+       "of evaluated pictures from files: the square that is used, as a share of the resized short side"},
+      {"data.test_filter", "the filter that resizes them, with antialiasing"},
       {"data.token_labels", "the folder of a teacher's maps, for token labels; empty: none"},
       {"augment.flip", "flips half of the pictures left to right"},
       {"augment.crop_padding", "pads with so many black pixels and crops back to the size"},

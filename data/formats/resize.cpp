@@ -94,15 +94,18 @@ template <class Filter> Image resize(const Image& image, int height, int width) 
   return resize_columns<Filter>(resize_rows<Filter>(image, width), height);
 }
 
-// How fit_square fits an image: the size it is resized to, and the square that is cropped.
-struct Fit {
+// The size that an image is resized to, and the square that is cropped.
+struct ResizedSquare {
   int height, width;
   PixelBox square;
 };
 
-Fit fit_of(const Image& image, int size, const std::string& path) {
+ResizedSquare resized_square(const Image& image, int size, double crop, const std::string& path) {
+  check(crop > 0 && crop <= 1, path, ": the crop of a picture is ", crop,
+        ", a share above 0 and at most 1 was wanted");
   const int64_t height = image.height, width = image.width, side = std::min(height, width);
-  const int64_t new_height = size * height / side, new_width = size * width / side;
+  const auto wanted = static_cast<int64_t>(std::min<double>(std::floor(size / crop), max_image_pixels));
+  const int64_t new_height = wanted * height / side, new_width = wanted * width / side;
   check_dimensions(new_height, new_width, path);
   const auto offset = [size](int64_t length) {
     return static_cast<int64_t>(std::nearbyint(static_cast<double>(length - size) / 2));
@@ -143,16 +146,16 @@ Image cut_out(const Image& image, const PixelBox& box) {
   return part;
 }
 
-Image fit_square(Image image, int size, const std::string& path) {
-  if (image.height == size && image.width == size) return image;
-  const Fit fit = fit_of(image, size, path);
-  return cut_out(resize_bilinear(image, fit.height, fit.width), fit.square);
+Image fit_square(Image image, int size, const std::string& path, const SquareFit& fit) {
+  if (image.height == size && image.width == size && fit.crop == 1) return image;
+  const ResizedSquare to = resized_square(image, size, fit.crop, path);
+  return cut_out((fit.bicubic ? resize_bicubic : resize_bilinear)(image, to.height, to.width), to.square);
 }
 
 Image fit_square_nearest(const Image& mask, int size, const std::string& path) {
   if (mask.height == size && mask.width == size) return mask;
-  const Fit fit = fit_of(mask, size, path);
-  return cut_out(resize_nearest(mask, fit.height, fit.width), fit.square);
+  const ResizedSquare to = resized_square(mask, size, 1, path);
+  return cut_out(resize_nearest(mask, to.height, to.width), to.square);
 }
 
 }  // namespace tessera

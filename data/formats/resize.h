@@ -18,12 +18,20 @@ Image resize_nearest(const Image& image, int height, int width);
 // Crops the box, which must lie inside the image.
 Image cut_out(const Image& image, const PixelBox& box);
 
-// Makes an image size x size: resizes the short side to `size` and the long one in proportion (rounded down),
-// then crops the centre. An image of that size is returned as it is. Fails, with a message that begins with
-// `path`, for an image so narrow that the resized one would exceed the limits of image.h.
-Image fit_square(Image image, int size, const std::string& path);
+/// How a picture of any size becomes a square.
+struct SquareFit {
+  double crop = 1;       ///< the square's side as a share of the short side, in (0, 1]
+  bool bicubic = false;  ///< the filter; else bilinear
+  bool operator==(const SquareFit&) const = default;
+};
 
-// Makes a mask size x size in the same way, by resize_nearest.
+// Makes an image size x size: resizes the short side to size / crop and the long one in proportion (both
+// rounded down, as torchvision and timm do), then crops the centre. An image of that size is returned as it
+// is where nothing is cropped. Fails, with a message that begins with `path`, for an image so narrow that the
+// resized one would exceed the limits of image.h.
+Image fit_square(Image image, int size, const std::string& path, const SquareFit& fit = {});
+
+// Makes a mask size x size with nothing cropped of the short side, by resize_nearest.
 Image fit_square_nearest(const Image& mask, int size, const std::string& path);
 
 }  // namespace tessera

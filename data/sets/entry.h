@@ -47,6 +47,7 @@ struct DatasetEntry {
   ImageSizes sizes{};
   bool needs_folder = true;                ///< false: the images are drawn in memory
   bool takes_validation_fraction = false;  ///< has no validation split of its own
+  bool takes_test_fit = false;             ///< its validation pictures are files of any size
   bool has_masks = false;                  ///< every pixel has a class; made for segmentation
   bool has_latents = false;                ///< an autoencoder's latents, for diffusion models
   int64_t coarse_classes = 0;  ///< classes under DatasetOptions::coarse_labels; 0: has no coarse labels

@@ -189,12 +189,14 @@ Dataset open_image_folder(const fs::path& dir, const DatasetOptions& options) {
   const int size = options.image_size == 0 ? default_size(train, dataset.notes) : options.image_size;
   dataset.image_shape = {3, size, size};
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
-  dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
+  dataset.validation =
+      std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes, options.test_fit);
   return dataset;
 }
 
 DatasetEntry image_folder_entry() {
-  return {.name = "folder", .open = open_image_folder, .takes_validation_fraction = true};
+  return {
+      .name = "folder", .open = open_image_folder, .takes_validation_fraction = true, .takes_test_fit = true};
 }
 
 }  // namespace tessera

@@ -174,7 +174,8 @@ Dataset open_imagenet(const fs::path& dir, const DatasetOptions& options, int64_
   if (place.all && dataset.classes() != 1000)
     dataset.notes.push_back("holds " + std::to_string(dataset.classes()) + " of the 1000 classes");
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
-  dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
+  dataset.validation =
+      std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes, options.test_fit);
   return dataset;
 }
 
@@ -199,6 +200,7 @@ DatasetEntry imagenet_entry() {
   return {.name = "imagenet",
           .open = [](const fs::path& dir,
                      const DatasetOptions& options) { return open_imagenet(dir, options, 0); },
+          .takes_test_fit = true,
           .published = published_imagenet(1281167, 50000, 1000)};
 }
 
@@ -206,6 +208,7 @@ DatasetEntry imagenet_100_entry() {
   return {.name = "imagenet-100",
           .open = [](const fs::path& dir,
                      const DatasetOptions& options) { return open_imagenet(dir, options, 100); },
+          .takes_test_fit = true,
           .published = published_imagenet(0, 5000, 100)};
 }
 

@@ -112,7 +112,8 @@ Dataset open_tiny_imagenet(const fs::path& dir, const DatasetOptions& options) {
   if (train.size() < full_training_set)
     dataset.notes.push_back("holds " + std::to_string(train.size()) + " of the 100000 training images");
   dataset.train = std::make_shared<FileSplit>(std::move(train), size, options.cache_bytes);
-  dataset.validation = std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes);
+  dataset.validation =
+      std::make_shared<FileSplit>(std::move(validation), size, options.cache_bytes, options.test_fit);
   return dataset;
 }
 
@@ -128,7 +129,7 @@ DatasetEntry tiny_imagenet_entry() {
       .classes = 200,
       .leaks = 7,
       .side = 64};
-  return {.name = dataset_name, .open = open_tiny_imagenet, .published = published};
+  return {.name = dataset_name, .open = open_tiny_imagenet, .takes_test_fit = true, .published = published};
 }
 
 }  // namespace tessera

@@ -54,6 +54,53 @@ TEST_CASE("predict names the likeliest classes of each picture") {
   for (const std::string& name : shape_names()) CHECK(text.out.find(name) != std::string::npos);
 }
 
+TEST_CASE("a run's test crop is that of eval, predict, diagnose and inspect") {
+  const TemporaryFolder folder;
+  for (const char* split : {"train", "val"})
+    for (const int kind : {0, 1})
+      for (int i = 0; i < 4; ++i) {
+        const auto to = folder / split / (kind ? "b" : "a");
+        std::filesystem::create_directories(to);
+        write_png(to / (std::to_string(i) + ".png"), draw_shape(kind, 32, Random(i)).image);
+      }
+  const std::string run = (folder / "run").string();
+  const Said trained = tessera_program(
+      "train --dataset folder --image-size 16 --epochs 1 --batch 4 --set data.test_crop=0.5 --set "
+      "model.dim=16"
+      " --set model.depth=1 --set schedule.warmup_epochs=0 --data " +
+      folder.path().string() + " --out " + run);
+  CAPTURE(trained.err);
+  REQUIRE(trained.code == 0);
+  // Of 32 pixels the inner 16 are seen, not resized: what lies around them changes nothing, what lies in them
+  // does.
+  Image picture = load_image(folder / "val/b/0.png");
+  const auto probability = [&](const char* name) {
+    write_png(folder / name, picture);
+    const Said said = tessera_program("predict " + run + " " + (folder / name).string() + " --json");
+    REQUIRE(said.code == 0);
+    return said.json()[0]["top"][0]["probability"].get<double>();
+  };
+  const auto loss = [&](const char* name) {
+    const Said said =
+        tessera_program("inspect " + run + " --tensor loss --json --image " + (folder / name).string());
+    CAPTURE(said.err);
+    REQUIRE(said.code == 0);
+    return said.out;
+  };
+  const double before = probability("first.png");
+  for (int x = 0; x < 32; ++x) picture.at(7, x)[0] = picture.at(24, x)[1] = static_cast<uint8_t>(x * 8);
+  CHECK(probability("around.png") == before);
+  CHECK(loss("around.png") == loss("first.png"));
+  picture.at(8, 8)[0] = static_cast<uint8_t>(255 - picture.at(8, 8)[0]);
+  CHECK(probability("within.png") != before);
+  CHECK(loss("within.png") != loss("first.png"));
+  const Said whole = tessera_program("train --dataset shapes --set data.test_crop=0.5 --dry-run");
+  CHECK(whole.code == 2);
+  CHECK(whole.err.find("test_crop and test_filter are for") != std::string::npos);
+  CHECK(tessera_program("train --dataset folder --set data.test_crop=1.01 --dry-run").code == 2);
+  CHECK(tessera_program("train --dataset folder --set data.test_filter=nearest --dry-run").code == 2);
+}
+
 TEST_CASE("predict draws where the class token looks") {
   const Trained trained;
   const std::string to = (trained.folder / "looks").string();

@@ -47,6 +47,8 @@ TEST_CASE("registry: options that a data set does not have are refused with the 
       check_refused(open({.coarse_labels = true}), entry.name, "no coarse labels", "cifar100");
     if (!entry.takes_validation_fraction)
       check_refused(open({.validation_fraction = 0.5}), entry.name, "validation_fraction", "'folder'");
+    if (!entry.takes_test_fit)
+      check_refused(open({.test_fit = {0.9, false}}), entry.name, "test_crop", "imagenet");
     if (!entry.has_latents) check_refused(open({.latent_scale = 2}), entry.name, "latent_scale", "'latents'");
     if (entry.needs_folder)
       check_refused([&] { open_dataset(entry.name, ""); }, entry.name, "no data folder", "--data");

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -153,6 +154,23 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
       (latent.steps == 400000 && latent.batch == 256 && latent.optimizer.lr == 1e-4 && latent.ema == 0.9999));
   CHECK((latent.schedule.decay == "none" && latent.data.latent_scale == 0.18215 && !latent.augment.flip));
   CHECK(model_of(latent).config.at("learn_sigma") == true);
+}
+
+TEST_CASE("ImageNet: test pictures are cropped as each paper's code crops them") {
+  const auto check_crop = [](const std::string& name, int side, bool bicubic) {
+    CAPTURE(name);
+    const DataConfig data = recipe(name).data;
+    CHECK(std::floor(static_cast<double>(data.image_size) / data.test_crop) == side);
+    CHECK(test_fit(data).bicubic == bicubic);
+  };
+  for (const char* name : {"vit-imagenet", "sl-vit-imagenet", "sl-swin-imagenet"})
+    check_crop(name, 255, false);
+  for (const char* name : {"rmt-t-imagenet", "sdt-h-b-imagenet"}) check_crop(name, 256, true);
+  for (const char* name : {"lvvit-s-imagenet", "sp-vit-s-imagenet", "sp-vit-s-layer-imagenet-100"})
+    check_crop(name, 248, true);
+  for (const char* name : {"lvvit-m-imagenet", "sp-vit-m-imagenet", "lvvit-l-imagenet", "sp-vit-l-imagenet"})
+    check_crop(name, 224, true);
+  check_crop("sp-vit-m-imagenet-384", 384, true);
 }
 
 TEST_CASE("recipes are listed, printed whole, and refused by the nearest name") {

@@ -7,7 +7,6 @@
 #include "apps/inspector/next_update.h"
 #include "apps/inspector/proof.h"
 #include "apps/inspector/terms.h"
-#include "data/formats/resize.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -80,7 +79,8 @@ Json ModelStage::prove(size_t pass, size_t value, int64_t cell) {
 
 void ModelStage::show(const Image& picture) {
   check(inputs_.picture.has_value(), "this pass has no picture that another could replace");
-  const Image fitted = fit_square(picture, static_cast<int>(inputs_.model.image_size()), "picture");
+  const Image fitted =
+      fit_square(picture, static_cast<int>(inputs_.model.image_size()), "picture", options_.fit);
   inputs_ = inputs_of_picture(inputs_.model, {.image = fitted}, {inputs_.normalisation, inputs_.class_names},
                               options_.question);
   refresh();

@@ -5,6 +5,7 @@
 
 #include "apps/inspector/picture_inputs.h"
 #include "apps/inspector/serve/stage.h"
+#include "data/formats/resize.h"
 #include "engine/optim/adamw.h"
 
 namespace tessera {
@@ -16,6 +17,7 @@ class ModelStage : public Stage {
   struct Options {
     std::string title, source;
     Question question = {};  // what the loss asks for in any picture
+    SquareFit fit = {};      // of pictures that are shown to it
     double rate = 1e-4, weight_decay = 0.05;
   };
 

@@ -1,5 +1,6 @@
 #include "data/formats/resize.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "engine/io/safetensors.h"
@@ -45,6 +46,24 @@ TEST_CASE("fit_square: the short side to size, the centre of the long one") {
   const Image shrunk = fit_square(random_image(40, 30, 2), 16, "a");
   CHECK(shrunk.height == 16);
   CHECK(shrunk.width == 16);
+}
+
+TEST_CASE("fit_square: a crop below 1 takes the middle of a larger resized picture, by the filter") {
+  const Image tall =
+      random_image(40, 30, 2);  // short side to 16 / 0.7 = 22.8, long one to 22 * 40 / 30 = 29.3
+  for (const bool bicubic : {false, true}) {
+    const Image resized = (bicubic ? resize_bicubic : resize_bilinear)(tall, 29, 22);
+    CHECK(fit_square(tall, 16, "a", {0.7, bicubic}) ==
+          cut_out(resized, {6, 3, 22, 19}));  // 6.5 rounds to even
+  }
+  const Image square = random_image(16, 16, 3);  // of the wanted size, and still cropped
+  CHECK(fit_square(square, 16, "a", {0.8, false}) ==
+        cut_out(resize_bilinear(square, 20, 20), {2, 2, 18, 18}));
+  CHECK(fit_square(random_image(300, 300, 4), 224, "a", {0.8784, false}) ==
+        cut_out(resize_bilinear(random_image(300, 300, 4), 255, 255), {16, 16, 240, 240}));
+  for (const double crop : {0.0, -1.0, 1.5, std::nan("")})
+    check_refused([&] { fit_square(square, 16, "a.png", {crop, false}); }, "a.png", "at most 1 was wanted");
+  check_refused([&] { fit_square(square, 16, "a.png", {1e-300, false}); }, "a.png", "more than");
 }
 
 TEST_CASE("fit_square: a picture one pixel wide does not grow past the limits") {

@@ -117,6 +117,16 @@ TEST_CASE("folder: the cache keeps no more than it may, and gives the same pixel
   CHECK(two == random_image(20, 20, 1));
 }
 
+TEST_CASE("folder: validation pictures are cropped as asked, training pictures are whole") {
+  const TemporaryFolder folder;
+  for (const char* split : {"train", "val"})
+    for (const char* name : {"cat", "dog"}) put_class(folder / split / name, 2);
+  const Dataset data = open_dataset("folder", folder.path(), {.image_size = 10, .test_fit = {0.5, true}});
+  const Image stored = load_image(folder / "val/cat/100.png");
+  CHECK(picture(*data.validation, 0) == fit_square(stored, 10, "a", {0.5, true}));
+  CHECK(picture(*data.train, 0) == fit_square(load_image(folder / "train/cat/100.png"), 10, "a"));
+}
+
 TEST_CASE("folder: a class whose name is not UTF-8 is refused before anything is trained") {
   const TemporaryFolder folder;
   put_class(folder / "dog", 2);
