@@ -131,6 +131,25 @@ void take_own_head(NamedTensors& tensors, const Model& model) {
     if (is_of_head(p.name)) tensors.emplace_back(p.name, p.value.clone());
 }
 
+constexpr std::string_view of_backbone = "backbone.";
+
+bool is_backbone_alone(const NamedTensors& file, const Model& model) {
+  const bool has_one = model.config.at("arch") == "segment";
+  return has_one && std::none_of(file.begin(), file.end(),
+                                 [](const auto& tensor) { return tensor.first.starts_with(of_backbone); });
+}
+
+// A classifier as a segmenter's backbone: its final norm and heads stay behind, and the model keeps its own
+// decoder.
+void become_backbone(NamedTensors& tensors, const Model& model) {
+  std::erase_if(tensors, [](const auto& tensor) {
+    return is_of_head(tensor.first) || tensor.first.starts_with("norm.");
+  });
+  for (auto& [name, value] : tensors) name = std::string(of_backbone) + name;
+  for (const Parameter& p : model.parameters)
+    if (!p.name.starts_with(of_backbone)) tensors.emplace_back(p.name, p.value.clone());
+}
+
 }  // namespace
 
 NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const WeightOptions& options,
@@ -141,14 +160,19 @@ NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const W
   if (arch == "swin") adapt_swin(tensors);
   if (arch == "pit") adapt_pit(tensors, model);
   if (arch == "cait") refuse_timms_cait(tensors, where);
+  if (is_backbone_alone(tensors, model)) become_backbone(tensors, model);
   if (options.resize_positions) resize_positions(tensors, model);
   if (options.fresh_head) take_own_head(tensors, model);
   return tensors;
 }
 
-void load_weights(const Model& model, const std::filesystem::path& path, const WeightOptions& options) {
+std::string load_weights(const Model& model, const std::filesystem::path& path,
+                         const WeightOptions& options) {
   const TensorFile file = read_safetensors(path);
   model.parameters.load(adapt_weights(file.tensors, model, options, file.where), file.where);
+  if (!is_backbone_alone(file.tensors, model)) return "";
+  return "a classifier's, for the backbone; its head is left out, and all that makes classes of pixels "
+         "begins anew";
 }
 
 }  // namespace tessera

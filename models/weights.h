@@ -21,13 +21,17 @@ struct WeightOptions {
 ///   and
 ///         gets zeros; the pooling has no 1 x 1 convolution and gets the identity
 ///   CaiT  is refused: its head mixing has biases and its class token attends to itself, another network
-/// Positions are resized by resize_pos_embed (models/parts/positions.h), from a square grid to a square one.
-/// `file` and `model` stay unchanged; `where` names the source in messages.
+/// A segmenter takes the weights of a classifier like its backbone too: all but the final norm and the heads;
+/// its pyramid and decoder stay as they are. Positions are resized by resize_pos_embed
+/// (models/parts/positions.h), from a square grid to a square one. `file` and `model` stay unchanged; `where`
+/// names the source in messages.
 NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const WeightOptions& options,
                            const std::string& where);
 
 /// Loads the .safetensors file `path` into `model`, adapted as above. Fails if the file cannot be read, and
-/// with a list of everything that does not fit; the model then keeps its weights.
-void load_weights(const Model& model, const std::filesystem::path& path, const WeightOptions& options = {});
+/// with a list of everything that does not fit; the model then keeps its weights. The result is a remark for
+/// the user, where the file holds another kind of model; otherwise it is empty.
+std::string load_weights(const Model& model, const std::filesystem::path& path,
+                         const WeightOptions& options = {});
 
 }  // namespace tessera

@@ -195,9 +195,10 @@ Json receptive_field_of(const Json& config) {
 
 ExitCode summarise(const Options& options) {
   const Json config = options.model.config();
+  std::string remark;
   if (!options.weights.empty()) {
     const Model model = build(config);
-    load_weights(model, options.weights, options.loading);
+    remark = load_weights(model, options.weights, options.loading);
     expect_finite_weights(model.parameters.state(), options.weights);
   }
   Json rows = layers_of(config, options.batch);
@@ -224,7 +225,8 @@ ExitCode summarise(const Options& options) {
       "forward leaves for the backward pass; at the peak of a training step there are\n\n",
       options.batch == 1 ? "one image" : fmt::format("{} images", options.batch));
   print_record(memory_columns, memory);
-  if (!options.weights.empty()) fmt::print("\n{} fits this model.\n", options.weights);
+  if (!options.weights.empty())
+    fmt::print("\n{} fits this model{}{}.\n", options.weights, remark.empty() ? "" : ": ", remark);
   return ExitCode::done;
 }
 

@@ -49,6 +49,7 @@ void introduce(const Trainer& trainer, const TrainConfig& config, const Dataset&
   fmt::print("model  {}, {} parameters\n", model_name(config),
              as_metric(trainer.model().parameters.trainable_count()));
   if (!config.init.weights.empty()) fmt::print("init   {}\n", config.init.weights);
+  if (!trainer.remark_on_init().empty()) fmt::print("       {}\n", trainer.remark_on_init());
   const Shape& shape = dataset.image_shape;
   fmt::print("data   {}: {} training and {} validation {}, {} classes, {} x {} {}\n", config.data.name,
              dataset.train->size(), dataset.validation->size(),

@@ -57,7 +57,8 @@ Checkpoint WeightsSource::read(Device device) const {
   checkpoint.path = file_;
   checkpoint.model = build(model_.config(), {.device = device});
   const Model& model = checkpoint.model;
-  load_weights(model, file_, {.resize_positions = resize_positions_});
+  const std::string remark = load_weights(model, file_, {.resize_positions = resize_positions_});
+  check(remark.empty(), file_, ": is ", remark, "; train --init FILE trains the rest first");
   expect_finite_weights(model.parameters.state(), file_);
   DataFacts& data = checkpoint.data;
   data.image_size = model.image_size();

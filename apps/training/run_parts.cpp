@@ -82,12 +82,12 @@ Schedule schedule_of(const TrainConfig& config, int64_t steps_in_epoch, int64_t 
                                                   : Decay::none});
 }
 
-Model initial_model(const TrainConfig& config, Device device) {
+Model initial_model(const TrainConfig& config, Device device, std::string& remark) {
   if (device == Device::cpu) check_step_memory(config);
   Model model = build(config.model, {.seed = seed_of_weights(config), .device = device});
   if (config.init.weights.empty()) return model;
   const std::filesystem::path from = checkpoint_file(config.init.weights);
-  load_weights(model, from, {config.init.resize_positions, config.init.fresh_head});
+  remark = load_weights(model, from, {config.init.resize_positions, config.init.fresh_head});
   expect_finite_weights(model.parameters.state(), from);
   return model;
 }

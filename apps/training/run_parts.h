@@ -12,8 +12,9 @@ namespace tessera {
 
 // The parts that a training run is put together from, as its config describes them.
 
-/// The model with the weights that it begins with: drawn by the seed, or those of config.init.
-Model initial_model(const TrainConfig& config, Device device);
+/// The model with the weights that it begins with: drawn by the seed, or those of config.init, of which
+/// `remark` then tells what the user should know.
+Model initial_model(const TrainConfig& config, Device device, std::string& remark);
 
 /// The moving average of the weights, if the config asks for one.
 std::optional<Ema> average_of(const TrainConfig& config, const Model& model);

@@ -54,7 +54,7 @@ Trainer::Trainer(const TrainConfig& config, const Dataset& dataset, const Comput
       facts_(config.data, dataset),
       device_(computing.device),
       precision_(computing.precision),
-      model_(initial_model(config, computing.device)),
+      model_(initial_model(config, computing.device, remark_on_init_)),
       optimizer_(make_optimizer(config.optimizer, model_.parameters)),
       average_(average_of(config, model_)),
       step_(model_, *optimizer_, step_options(config, model_, computing, average_)),

@@ -76,6 +76,8 @@ class Trainer {
 
   const Position& position() const { return at_; }
   const Model& model() const { return model_; }
+  /// About the weights that the run begins with; usually empty.
+  const std::string& remark_on_init() const { return remark_on_init_; }
   /// The validation pass after the best epoch, for a report. Null if that epoch was not in this session, and
   /// for a segmenter unless it was the last one, because judging every picture is slow.
   const JudgedPass* best_pass() const { return best_pass_ ? &*best_pass_ : nullptr; }
@@ -137,6 +139,7 @@ class Trainer {
   DataFacts facts_;
   Device device_;
   Precision precision_;
+  std::string remark_on_init_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> average_;  ///< of the weights, where the config asks for one

@@ -31,6 +31,28 @@ Said train_tiny(const TemporaryFolder& folder, const std::string& more = "",
 
 }  // namespace
 
+TEST_CASE("a segmenter begins with a classifier, says so, and eval refuses the classifier in its place") {
+  const TemporaryFolder folder;
+  put(folder / "backbone.json", R"({"arch": "lvvit", "dim": 16, "depth": 4, "mlp_ratio": 2.0,
+    "tokenizer": {"kind": "conv_stem", "patch_size": 4, "channels": 8}, "attention": {"heads": 2, "head_dim": 8}})");
+  const std::string classifier = (folder / "classifier").string();
+  const Said first = tessera_program("train --dataset shapes --image-size 16 --epochs 1 --batch 16 --model " +
+                                     (folder / "backbone.json").string() +
+                                     " --set data.train_images=32 --set data.validation_images=10"
+                                     " --set schedule.warmup_epochs=0 --out " +
+                                     classifier);
+  CAPTURE(first.err);
+  REQUIRE(first.code == 0);
+  const Said said = train_tiny(folder, "--init " + classifier + " --stop-after 1");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("a classifier's, for the backbone; its head is left out") != std::string::npos);
+  put(folder / "whole.json", R"({"image_size": 16, "num_classes": 6,)" + tiny_segmenter.substr(1));
+  CHECK(tessera_program("eval --weights " + classifier + "/best.safetensors --model " +
+                        (folder / "whole.json").string() + " --dataset shapes-seg")
+            .complains_of("a classifier's, for the backbone"));
+}
+
 TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   const TemporaryFolder folder;
   const Said said = train_tiny(folder);

@@ -192,6 +192,37 @@ TEST_CASE("weights: a head of another count of classes stays fresh where asked")
   }
 }
 
+TEST_CASE("weights: a segmenter takes a classifier like its backbone, and keeps its own decoder") {
+  const Json stem{{"kind", "conv_stem"}, {"patch_size", 8}, {"channels", 4}};
+  for (const bool dense : {false, true}) {
+    CAPTURE(dense);
+    Json backbone = tiny("lvvit", {{"depth", 4}, {"tokenizer", stem}, {"dense", dense}});
+    const Model from = build(backbone, {.seed = 5});
+    backbone["num_classes"] = 0;
+    backbone.erase("dense");
+    const Json config{
+        {"arch", "segment"},
+        {"image_size", 32},
+        {"num_classes", 3},
+        {"backbone", backbone},
+        {"decoder",
+         {{"kind", "upernet"}, {"out_blocks", {0, 1, 2, 3}}, {"top_channels", 9}, {"channels", 6}}}};
+    const NamedTensors file = from.parameters.state();
+    CHECK(says(complaint(config, file), "backbone.pos_embed: [1, 5, 8]"));
+    const Model model = loaded(config, file, {.resize_positions = true}), own = build(config, {.seed = 99});
+    for (const Parameter& p : model.parameters) {
+      CAPTURE(p.name);
+      if (!p.name.starts_with("backbone."))
+        CHECK(p.value.values() == own.parameters.find(p.name)->values());
+      else if (p.name != "backbone.pos_embed")
+        CHECK(p.value.values() == from.parameters.find(p.name.substr(9))->values());
+    }
+    NamedTensors other = file;
+    rename(other, "blocks.3.", "blocks.4.");
+    CHECK(says(complaint(config, other, {.resize_positions = true}), "backbone.blocks.4."));
+  }
+}
+
 TEST_CASE("weights: what timm saved gives timm's logits") {
   for (const char* name : {"vit", "swin", "pit", "pit-overlapping", "efficientnet"}) {
     CAPTURE(name);
