@@ -62,18 +62,10 @@ std::filesystem::path common_folder(const std::vector<FileSplit::Item>& items) {
 }  // namespace
 
 FileSplit::FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes, const SquareFit& fit)
-    : items_(std::move(items)),
-      folder_(common_folder(items_)),
-      image_size_(image_size),
-      fit_(fit),
-      image_bytes_(static_cast<size_t>(image_size) * static_cast<size_t>(image_size) * 3),
-      cache_(items_.size()) {
+    : items_(std::move(items)), folder_(common_folder(items_)), image_size_(image_size), fit_(fit) {
   check(image_size > 0, "image files: image size ", image_size, " is not positive");
-  room_ = static_cast<int64_t>(cache_bytes / image_bytes_);
-}
-
-FileSplit::~FileSplit() {
-  for (const auto& kept : cache_) delete[] kept.load();
+  const auto side = static_cast<size_t>(image_size);
+  cache_ = std::make_unique<ImageCache>(std::ssize(items_), side * side * 3, cache_bytes);
 }
 
 std::string FileSplit::name(int64_t i) const {
@@ -81,26 +73,11 @@ std::string FileSplit::name(int64_t i) const {
 }
 
 void FileSplit::image(int64_t i, Image& out) const {
-  if (const uint8_t* kept = cache_[static_cast<size_t>(i)].load(std::memory_order_acquire)) {
-    out.resize(image_size_, image_size_);
-    std::copy_n(kept, image_bytes_, out.pixels.begin());
-    return;
-  }
+  out.resize(image_size_, image_size_);
+  if (cache_->get(i, out.pixels.data())) return;
   const auto& path = items_[static_cast<size_t>(i)].path;
   out = fit_square(load_image(path), image_size_, path.string(), fit_);
-  keep(i, out);
-}
-
-// If another thread has decoded the same image meanwhile, its copy stays.
-void FileSplit::keep(int64_t i, const Image& image) const {
-  if (room_.load(std::memory_order_relaxed) <= 0 || room_.fetch_sub(1) <= 0) return;
-  auto copy = std::make_unique<uint8_t[]>(image_bytes_);
-  std::copy_n(image.pixels.begin(), image_bytes_, copy.get());
-  uint8_t* none = nullptr;
-  if (cache_[static_cast<size_t>(i)].compare_exchange_strong(none, copy.get(), std::memory_order_acq_rel))
-    copy.release();
-  else
-    room_.fetch_add(1);
+  cache_->keep(i, out.pixels.data());
 }
 
 std::vector<int64_t> class_counts(const Split& split, int64_t classes) {

@@ -4,7 +4,6 @@
 // constants that normalise pixels.
 
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "data/formats/image.h"
 #include "data/formats/resize.h"
+#include "data/image_cache.h"
 #include "engine/core/random.h"
 #include "engine/core/shape.h"
 
@@ -47,6 +47,8 @@ class Split {
   /// Writes latent i as a network takes it, [C, H, W]. One of which the distribution is stored is drawn from
   /// `random`. Fails for numbers that are not finite, and if there are no latents.
   virtual void latent(int64_t i, Random random, float* to) const;
+  /// The split that this one is a part of, or itself.
+  virtual const Split& whole() const { return *this; }
 };
 
 /// Pixels v are normalised by channel: (v / 255 - mean) / deviation.
@@ -128,7 +130,6 @@ class FileSplit : public Split {
   };
 
   FileSplit(std::vector<Item> items, int image_size, size_t cache_bytes, const SquareFit& fit = {});
-  ~FileSplit() override;
 
   int64_t size() const override { return static_cast<int64_t>(items_.size()); }
   int64_t label(int64_t i) const override { return items_[static_cast<size_t>(i)].label; }
@@ -139,16 +140,15 @@ class FileSplit : public Split {
   std::string source(int64_t i) const override { return items_[static_cast<size_t>(i)].path.string(); }
   std::string name(int64_t i) const override;
 
- private:
-  void keep(int64_t i, const Image& image) const;
+  /// What it keeps of decoded images; the processes of a machine may keep them together.
+  ImageCache& cache() const { return *cache_; }
 
+ private:
   std::vector<Item> items_;
   std::filesystem::path folder_;  ///< the innermost that contains all of them
   int image_size_;
   SquareFit fit_;
-  size_t image_bytes_;
-  mutable std::vector<std::atomic<uint8_t*>> cache_;  ///< [size]; null if not kept
-  mutable std::atomic<int64_t> room_;                 ///< images that the cache can still take
+  std::unique_ptr<ImageCache> cache_;
 };
 
 /// The number of images in each class. [classes]

@@ -26,6 +26,7 @@ class Subset : public Split {
   void original_mask(int64_t i, Image& out) const override { whole_->original_mask(at(i), out); }
   bool has_latents() const override { return whole_->has_latents(); }
   void latent(int64_t i, Random random, float* to) const override { whole_->latent(at(i), random, to); }
+  const Split& whole() const override { return whole_->whole(); }
 
  private:
   int64_t at(int64_t i) const { return chosen_[static_cast<size_t>(i)]; }

@@ -36,8 +36,10 @@ class SharedBytes {
 // A file without a name, which is gone with the last process that has it.
 class NamelessFile {
  public:
-  explicit NamelessFile(size_t bytes) : file_(memfd_create("tessera-pictures", MFD_CLOEXEC)) {
-    if (file_ < 0 || posix_fallocate(file_, 0, static_cast<off_t>(bytes)) == 0) return;
+  // `filled`: all of its memory is needed; else a page takes memory when it is written.
+  NamelessFile(size_t bytes, bool filled) : file_(memfd_create("tessera-pictures", MFD_CLOEXEC)) {
+    const auto length = static_cast<off_t>(bytes);
+    if (file_ < 0 || (filled ? posix_fallocate(file_, 0, length) : ftruncate(file_, length)) == 0) return;
     close(file_);
     file_ = -1;
   }
@@ -108,13 +110,24 @@ template <class F> bool each_picture(const Split& split, size_t bytes, F&& f) {
   return true;
 }
 
+// The files that ranks of this machine offer, each by its path or "" for none.
+std::vector<std::string> offered_here(Ranks& ranks, const std::string& path) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const std::string machine = std::string(host) + " ";
+  std::vector<std::string> here;
+  for (const std::string& name : gather(ranks, path.empty() ? "" : machine + path))
+    if (ranks.local_size() > 1 && name.starts_with(machine)) here.push_back(name.substr(machine.size()));
+  return here;
+}
+
 size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shape& shape) {
   const auto height = static_cast<int>(shape[1]), width = static_cast<int>(shape[2]);
   const size_t each = 3 * static_cast<size_t>(height) * static_cast<size_t>(width),
                count = each * static_cast<size_t>(split->size());
   const bool makes = ranks.local_rank() == 0 && ranks.local_size() > 1;
   std::optional<NamelessFile> file;
-  if (makes) file.emplace(count);
+  if (makes) file.emplace(count, true);
   std::unique_ptr<SharedBytes> pixels;
   if (file && file->is_there()) pixels = map_file(file->path(), count, true);
   if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
@@ -123,14 +136,10 @@ size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shap
       }))
     pixels.reset();
   if (pixels) pixels->end_writing();
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   // A machine's first rank names the memory; those of its host that find their own bytes there take it.
-  const std::string machine = std::string(host) + " ";
-  const std::vector<std::string> names = gather(ranks, pixels ? machine + file->path() : "");
-  for (size_t rank = 0; rank < names.size() && !pixels && ranks.local_size() > 1; ++rank) {
-    if (!names[rank].starts_with(machine)) continue;
-    pixels = map_file(names[rank].substr(machine.size()), count, false);
+  for (const std::string& path : offered_here(ranks, pixels ? file->path() : "")) {
+    if (pixels) break;
+    pixels = map_file(path, count, false);
     if (pixels && !each_picture(*split, each, [&](const Image& image, size_t place) {
           return std::memcmp(pixels->data() + place, image.pixels.data(), each) == 0;
         }))
@@ -142,8 +151,24 @@ size_t share_split(Ranks& ranks, std::shared_ptr<const Split>& split, const Shap
   return count;
 }
 
+// One cache for the ranks of a machine, in memory that its first rank makes: whoever decodes a picture keeps
+// it for all.
+size_t share_cache(Ranks& ranks, const FileSplit& split) {
+  const size_t count = split.cache().bytes();
+  std::optional<NamelessFile> file;
+  if (ranks.local_rank() == 0 && ranks.local_size() > 1) file.emplace(count, false);
+  std::shared_ptr<SharedBytes> memory;
+  for (const std::string& path : offered_here(ranks, file && file->is_there() ? file->path() : ""))
+    if (!memory) memory = map_file(path, count, true);
+  gather(ranks, int64_t{0});  // until all have it
+  if (!memory) return 0;
+  std::byte* const bytes = reinterpret_cast<std::byte*>(memory->data());
+  split.cache().move_to(ImageCache::Memory(std::move(memory), bytes));
+  return count;
+}
+
 bool in_memory(const Split& split) {
-  return !split.has_masks() && dynamic_cast<const StoredSplit*>(&split) != nullptr;
+  return !split.has_masks() && dynamic_cast<const StoredSplit*>(&split.whole()) != nullptr;
 }
 
 }  // namespace
@@ -151,7 +176,10 @@ bool in_memory(const Split& split) {
 size_t share_data(Ranks& ranks, Dataset& dataset) {
   size_t shared = 0;
   for (std::shared_ptr<const Split>* split : {&dataset.train, &dataset.validation})
-    if (in_memory(**split)) shared += share_split(ranks, *split, dataset.image_shape);
+    if (in_memory(**split))
+      shared += share_split(ranks, *split, dataset.image_shape);
+    else if (const auto* files = dynamic_cast<const FileSplit*>(&(*split)->whole()))
+      shared += share_cache(ranks, *files);
   return shared;
 }
 

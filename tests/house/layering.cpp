@@ -74,7 +74,8 @@ std::string layer_of(std::string_view path) {
   if (first == path.npos) return "";
   const std::string_view top = path.substr(0, first);
   if (top == "tests") return std::string(top);
-  if (path.starts_with("data/dataset.")) return "data/sets";  // the type that the sets make
+  if (path.starts_with("data/dataset.")) return "data/sets";      // the type that the sets make
+  if (path.starts_with("data/image_cache.")) return "data/sets";  // and what its files keep
   if (top != "engine" && top != "models" && top != "data" && top != "apps") return "";
   const std::string room(path.substr(0, path.find('/', first + 1)));
   if (top == "models") return room == "models/check" ? room : "models";

@@ -169,6 +169,37 @@ TEST_CASE("another name or size of any file is another data set") {
   CHECK(digest() != before);
 }
 
+TEST_CASE("ranks of a machine keep what they have decoded of files in one cache") {
+  const TemporaryFolder folder;
+  for (const char* split : {"train", "val"})
+    for (int i = 0; i < 12; ++i)
+      put_png(folder / split / (i % 2 ? "cat" : "dog") / (std::to_string(i) + ".png"),
+              random_image(4, 4, static_cast<uint64_t>(i)));
+  for (const int64_t train_images : {0, 8}) {  // all, and a random subset
+    CAPTURE(train_images);
+    std::vector<Image> decoded(12);
+    on_threads(3, [&](ThreadRanks& ranks) {
+      Dataset dataset =
+          open_dataset("folder", folder.path(), {.image_size = 4, .train_images = train_images});
+      CHECK(share_data(ranks, dataset) > 2 * 12 * 4 * 4 * 3);
+      const Split& train = *dataset.train;
+      const Share own = share_of(train.size(), ranks);
+      for (int64_t i = own.first; i < own.end(); ++i) train.image(i, decoded[static_cast<size_t>(i)]);
+      gather(ranks, int64_t{0});
+      if (ranks.is_first()) std::filesystem::rename(folder / "train", folder / "away");
+      gather(ranks, int64_t{0});
+      Image image;  // no file is there any more
+      for (int64_t i = 0; i < train.size(); ++i) {
+        train.image(i, image);
+        CHECK(image == decoded[static_cast<size_t>(i)]);
+      }
+      gather(ranks, int64_t{0});
+      if (ranks.is_first()) std::filesystem::rename(folder / "away", folder / "train");
+      gather(ranks, int64_t{0});
+    });
+  }
+}
+
 TEST_CASE("ranks of a machine keep one copy of the pictures in memory") {
   on_threads(3, [](ThreadRanks& ranks) {
     Dataset dataset =
