@@ -98,6 +98,23 @@ void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
         entry.sizes.reason);
 }
 
+Dataset unopened_dataset(const std::string& name, const DatasetOptions& options) {
+  const DatasetEntry& entry = find_dataset(name);
+  check_options(entry, options);
+  const PublishedSet published = entry.published.value_or(PublishedSet{});
+  const int64_t usual = entry.side > 0 ? entry.side : published.side;
+  const int64_t side = options.image_size > 0 ? options.image_size : usual;
+  const int64_t all = entry.classes > 0 ? entry.classes : published.classes;
+  const int64_t classes = options.coarse_labels ? entry.coarse_classes : all;
+  check(side > 0 && classes > 0, name, ": only its files say what they hold; give --data DIR");
+  Dataset dataset;
+  dataset.name = name;
+  dataset.image_shape = {entry.has_latents ? 4 : 3, side, side};
+  dataset.latent_scale = entry.has_latents ? options.latent_scale : 0;
+  dataset.class_names.resize(static_cast<size_t>(classes));
+  return dataset;
+}
+
 Dataset open_dataset(const std::string& name, const std::filesystem::path& dir,
                      const DatasetOptions& options) {
   const DatasetEntry& entry = find_dataset(name);

@@ -34,22 +34,6 @@ int64_t available_memory() {
   return kib * 1024;
 }
 
-// The images that go through a model at once, as TrainStep cuts a batch.
-int64_t at_once(const TrainConfig& config, int64_t batch, Device device) {
-  const DryRun dry;
-  const Model model = build(config.model);
-  const bool whole = has_batch_norm(model) && config.batch_norm == BatchNormStatistics::batch;
-  const int64_t chosen = config.micro_batch.value_or(whole || device != Device::cpu ? 0 : cpu_micro_batch);
-  return chosen == 0 ? batch : std::min(batch, chosen);
-}
-
-int64_t bytes_of_step(const TrainConfig& config, int64_t batch, Device device) {
-  const StepMemory memory = step_memory_of(config.model, at_once(config, batch, device));
-  const int64_t side = config.data.image_size, pictures = (1 + batches_ahead) * batch * 3 * side * side *
-                                                          static_cast<int64_t>(sizeof(float));
-  return memory.total() + pictures + (config.ema > 0 ? memory.weights : 0);
-}
-
 bool fits_on_device(int64_t bytes, Device device) {
   try {
     Storage(device, static_cast<size_t>(bytes) / 4 * 5);
@@ -67,6 +51,22 @@ int64_t power_of_two_below(int64_t limit) {
 }
 
 }  // namespace
+
+int64_t images_at_once(const TrainConfig& config, int64_t batch, Device device) {
+  const DryRun dry;
+  const Model model = build(config.model);
+  const bool whole = has_batch_norm(model) && config.batch_norm == BatchNormStatistics::batch;
+  const int64_t chosen = config.micro_batch.value_or(whole || device != Device::cpu ? 0 : cpu_micro_batch);
+  return chosen == 0 ? batch : std::min(batch, chosen);
+}
+
+int64_t bytes_of_step(const TrainConfig& config, int64_t batch, Device device) {
+  const StepMemory memory = step_memory_of(config.model, images_at_once(config, batch, device));
+  const int64_t side = config.model.at("image_size"), channels = config.model.value("in_channels", 3),
+                pictures = (1 + batches_ahead) * batch * channels * side * side *
+                           static_cast<int64_t>(sizeof(float));
+  return memory.total() + pictures + (config.ema > 0 ? memory.weights : 0);
+}
 
 int64_t free_memory() {
   const int64_t available = available_memory(), limit = number_in("/sys/fs/cgroup/memory.max");

@@ -22,6 +22,14 @@ struct BatchChoice {
 /// too much.
 BatchChoice choose_batch(const TrainConfig& config, int64_t images, Device device);
 
+/// How many images of a batch go through the config's model at once on such a device: its micro_batch, or
+/// what `auto` means there. The model is a whole config.
+int64_t images_at_once(const TrainConfig& config, int64_t batch, Device device);
+
+/// What a step of such a batch takes in f32, in bytes, by a dry run: weights, gradients, moments,
+/// activations, the moving average, and the pictures that the loader holds.
+int64_t bytes_of_step(const TrainConfig& config, int64_t batch, Device device);
+
 /// The memory that this process could take now without swapping: the system's MemAvailable, or less where a
 /// control group says so. 0 where the system does not tell.
 int64_t free_memory();

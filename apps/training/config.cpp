@@ -307,6 +307,10 @@ Dataset open_data(const DataConfig& config, Task task) {
   return dataset;
 }
 
+Dataset expected_data(const DataConfig& config) {
+  return unopened_dataset(config.name, dataset_options(config));
+}
+
 Json resolve_model(const Json& model, const Dataset& dataset) {
   const int64_t image_size = dataset.image_shape[1];
   Json config = model;

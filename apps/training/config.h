@@ -142,6 +142,9 @@ DatasetOptions dataset_options(const DataConfig& config);
 /// pixels' classes, and for latents where the model is no diffusion model.
 Dataset open_data(const DataConfig& config, Task task = Task::classify);
 
+/// What open_data would find, known without any file; see unopened_dataset in data/registry.h.
+Dataset expected_data(const DataConfig& config);
+
 /// The model's whole config ("arch" and all) for images and classes of `dataset`. Fails for an unknown
 /// preset, and where a given image_size, num_classes or in_channels is not the data set's.
 Json resolve_model(const Json& model, const Dataset& dataset);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "data/registry.h"
 #include "engine/core/error.h"
 #include "models/kinds.h"
 
@@ -41,6 +42,22 @@ BuiltInRecipe row_of(const Json& table, const std::string& model, const std::str
 const KindKeys* kinds_at(const std::string& object) {
   static const KindKeys optimizers{{"adamw", {"betas", "eps"}}, {"sgd", {"momentum", "nesterov"}}};
   return object == "optimizer" ? &optimizers : kinds_of(object);
+}
+
+// Sets the data set's name and removes the keys that mean nothing for it: those of a recipe of another set.
+void set_dataset(Json& data, const Json& name) {
+  data["name"] = name;
+  for (const DatasetEntry& entry : datasets()) {
+    if (entry.name != name) continue;
+    const auto keep = [&](bool has, const char* key) {
+      if (!has) data.erase(key);
+    };
+    keep(entry.coarse_classes > 0, "coarse_labels");
+    keep(entry.takes_validation_fraction, "validation_fraction");
+    keep(entry.takes_test_fit, "test_crop");
+    keep(entry.takes_test_fit, "test_filter");
+    keep(entry.has_latents, "latent_scale");
+  }
 }
 
 std::vector<BuiltInRecipe> read_built_in_recipes() {
@@ -103,6 +120,8 @@ void set_key(Json& config, std::string_view path, const Json& value, const std::
   const KindKeys* kinds = path == "kind" && at->is_object() ? kinds_at(object) : nullptr;
   if (kinds)
     set_kind(*at, value, *kinds);
+  else if (path == "name" && object == "data")
+    set_dataset(*at, value);
   else
     (*at)[std::string(path)] = value;
 }

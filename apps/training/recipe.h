@@ -44,7 +44,8 @@ Json read_recipe(const std::string& name_or_file);
 
 /// Sets the key at `path` ("optimizer.lr") of a config. Objects on the way are made; a model that is a
 /// preset's name becomes {"preset": NAME} first. Fails in the name of `option` where something on the way is
-/// no object. Another "kind" of an object removes the keys of the former kind.
+/// no object. Another "kind" of an object removes the keys of the former kind, "data.name" those that the data
+/// set does not have.
 void set_key(Json& config, std::string_view path, const Json& value, const std::string& option);
 
 /// Sets the key of "path=value", as --set has it. The value is read as JSON, or taken as a string if it is

@@ -141,7 +141,11 @@ DatasetEntry ade20k_entry() {
       .train = full_training_set,
       .validation = 2000,
       .classes = classes};
-  return {.name = dataset_name, .open = open_ade20k, .has_masks = true, .published = published};
+  return {.name = dataset_name,
+          .open = open_ade20k,
+          .has_masks = true,
+          .side = default_size,
+          .published = published};
 }
 
 }  // namespace tessera

@@ -50,6 +50,8 @@ struct DatasetEntry {
   bool takes_test_fit = false;             ///< its validation pictures are files of any size
   bool has_masks = false;                  ///< every pixel has a class; made for segmentation
   bool has_latents = false;                ///< an autoencoder's latents, for diffusion models
+  int64_t side = 0;     ///< pixels a side for an image_size of 0; 0: what its files hold, or published->side
+  int64_t classes = 0;  ///< 0: what its files hold, or published->classes
   int64_t coarse_classes = 0;  ///< classes under DatasetOptions::coarse_labels; 0: has no coarse labels
   std::optional<PublishedSet> published{};
 };

@@ -201,6 +201,7 @@ DatasetEntry imagenet_entry() {
           .open = [](const fs::path& dir,
                      const DatasetOptions& options) { return open_imagenet(dir, options, 0); },
           .takes_test_fit = true,
+          .side = usual_size,
           .published = published_imagenet(1281167, 50000, 1000)};
 }
 
@@ -209,6 +210,7 @@ DatasetEntry imagenet_100_entry() {
           .open = [](const fs::path& dir,
                      const DatasetOptions& options) { return open_imagenet(dir, options, 100); },
           .takes_test_fit = true,
+          .side = usual_size,
           .published = published_imagenet(0, 5000, 100)};
 }
 

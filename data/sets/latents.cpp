@@ -255,7 +255,9 @@ DatasetEntry latents_entry() {
           .open = open_latents,
           .sizes = {.reason = "the latents are taken as they are stored; leave it out"},
           .takes_validation_fraction = true,
-          .has_latents = true};
+          .has_latents = true,
+          .side = 32,  // of ImageNet at 256 pixels
+          .classes = 1000};
 }
 
 }  // namespace tessera

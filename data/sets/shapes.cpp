@@ -224,7 +224,9 @@ DatasetEntry shapes_entry() {
           .open = [](const std::filesystem::path&,
                      const DatasetOptions& options) { return make_shapes(shapes_options(options)); },
           .sizes = drawn_sizes(),
-          .needs_folder = false};
+          .needs_folder = false,
+          .side = ShapesOptions{}.image_size,
+          .classes = std::ssize(shape_names())};
 }
 
 DatasetEntry shape_scenes_entry() {
@@ -233,7 +235,9 @@ DatasetEntry shape_scenes_entry() {
                      const DatasetOptions& options) { return make_shape_scenes(shapes_options(options)); },
           .sizes = drawn_sizes(),
           .needs_folder = false,
-          .has_masks = true};
+          .has_masks = true,
+          .side = ShapesOptions{}.image_size,
+          .classes = std::ssize(scene_names())};
 }
 
 }  // namespace tessera

@@ -99,7 +99,9 @@ Dataset open_tiles(const fs::path& dir, const DatasetOptions& options) {
 DatasetEntry tiles_entry() {
   return {.name = "tiles",
           .open = open_tiles,
-          .sizes = {.least = 8, .most = 512, .reason = "8 to 512 pixels, or 0 for tiles of 64"}};
+          .sizes = {.least = 8, .most = 512, .reason = "8 to 512 pixels, or 0 for tiles of 64"},
+          .side = usual_size,
+          .classes = 8};  // of data/closeups
 }
 
 }  // namespace tessera

@@ -31,14 +31,14 @@ inline ConvSize turned_round(const ConvSize& s) {
 struct ConvSums {
   int64_t row, pixel, grain, chunks, length, stride;
 
-  ConvSums(const ConvSize& s, int64_t length) : ConvSums(s, length, s.kernel_w * s.in, s.in) {}
-  ConvSums(const ConvSize& s, int64_t length, int64_t row, int64_t pixel)
-      : row(row),
-        pixel(pixel),
+  ConvSums(const ConvSize& s, int64_t window) : ConvSums(s, window, s.kernel_w * s.in, s.in) {}
+  ConvSums(const ConvSize& s, int64_t window, int64_t row_step, int64_t pixel_step)
+      : row(row_step),
+        pixel(pixel_step),
         grain(chunk_length(std::max<int64_t>((s.images + 15) / 16, 1))),
         chunks((s.images + grain - 1) / grain),
-        length(length),
-        stride(s.out * length + s.out) {}
+        length(window),
+        stride(s.out * window + s.out) {}
 
   int64_t elements() const { return chunks * stride; }
 

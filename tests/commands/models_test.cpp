@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "engine/io/json.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -36,6 +37,28 @@ TEST_CASE("tessera models: the table") {
   CHECK(said.out.find("sl-vit") != std::string::npos);
   CHECK(said.out.find("2.906 M") != std::string::npos);
   CHECK(said.out.find("199.25 M") != std::string::npos);
+}
+
+TEST_CASE("tessera models --train-memory: each recipe's step, by the images that go through at once") {
+  const Said said = tessera_program("models --train-memory --json");
+  REQUIRE(said.code == 0);
+  std::map<std::string, Json> rows;
+  for (const auto& row : said.json()) rows[row.at("name").get<std::string>()] = row;
+  CHECK(rows.size() > 100);
+  for (const auto& [name, row] : rows) {
+    CAPTURE(row.dump());
+    CHECK(row.at("cpu_images") <= row.at("batch"));
+    CHECK(row.at("cpu_images") <= row.at("gpu_images"));
+    CHECK(row.at("cpu_bytes") <= row.at("gpu_bytes"));
+    CHECK(row.at("gpu_bytes") < 80'000'000'000);  // one GPU of 80 GB takes every recipe as it is
+  }
+  const Json &sl = rows.at("sl-vit-tiny-imagenet"), &rmt = rows.at("rmt-s-imagenet");
+  CHECK((sl.at("batch") == 128 && sl.at("cpu_images") == 64 && sl.at("gpu_images") == 128));
+  CHECK((rmt.at("image_size") == 224 && rmt.at("cpu_images") == 32 && rmt.at("gpu_images") == 32));
+  CHECK(rmt.at("gpu_bytes") == rmt.at("cpu_bytes"));
+  const Said shown = tessera_program("models --train-memory");
+  CHECK(shown.code == 0);
+  CHECK(shown.out.find("rmt-s-imagenet") != std::string::npos);
 }
 
 TEST_CASE("tessera models: a preset that does not fit says why") {

@@ -66,7 +66,31 @@ TEST_CASE("registry: a data set that is drawn has masks where its row says so") 
         open_dataset(entry.name, "", {.image_size = 16, .train_images = 10, .validation_images = 10});
     CHECK(dataset.name == entry.name);
     CHECK(dataset.train->has_masks() == entry.has_masks);
+    for (const int size : {0, 16}) {
+      CAPTURE(size);
+      const DatasetOptions options{.image_size = size, .train_images = 10, .validation_images = 10};
+      const Dataset opened = open_dataset(entry.name, "", options),
+                    known = unopened_dataset(entry.name, options);
+      CHECK(known.image_shape == opened.image_shape);
+      CHECK(known.classes() == opened.classes());
+    }
   }
+}
+
+TEST_CASE("registry: what is known of a data set without its files") {
+  const auto known = [](const std::string& name, const DatasetOptions& options = {}) {
+    const Dataset dataset = unopened_dataset(name, options);
+    return std::pair(dataset.image_shape, dataset.classes());
+  };
+  CHECK(known("cifar100") == std::pair(Shape{3, 32, 32}, int64_t{100}));
+  CHECK(known("cifar100", {.coarse_labels = true}).second == 20);
+  CHECK(known("svhn") == std::pair(Shape{3, 32, 32}, int64_t{10}));
+  CHECK(known("tiny-imagenet") == std::pair(Shape{3, 64, 64}, int64_t{200}));
+  CHECK(known("imagenet-100", {.image_size = 160}) == std::pair(Shape{3, 160, 160}, int64_t{100}));
+  CHECK(known("ade20k") == std::pair(Shape{3, 512, 512}, int64_t{150}));
+  CHECK(known("latents") == std::pair(Shape{4, 32, 32}, int64_t{1000}));
+  check_refused([] { unopened_dataset("folder"); }, "folder", "only its files say");
+  check_refused([] { unopened_dataset("cifar10", {.image_size = 64}); }, "64", "32 x 32");
 }
 
 }  // namespace tessera

@@ -147,6 +147,22 @@ TEST_CASE("keys are set at any depth, as JSON or as text") {
   CHECK_THROWS_WITH_AS(set_key(config, "=3"), doctest::Contains("--set '=3': wanted key=value"), Error);
 }
 
+TEST_CASE("another data set drops the keys that it does not have") {
+  const Json imagenet{{"name", "imagenet"},       {"image_size", 32},      {"test_crop", 0.9},
+                      {"test_filter", "bicubic"}, {"coarse_labels", true}, {"latent_scale", 2}};
+  const auto data_of = [&](const std::string& name) {
+    Json config{{"data", imagenet}};
+    set_key(config, "data.name=" + name);
+    return config["data"];
+  };
+  CHECK(data_of("shapes") == Json{{"name", "shapes"}, {"image_size", 32}});
+  CHECK(data_of("cifar100") == Json{{"name", "cifar100"}, {"image_size", 32}, {"coarse_labels", true}});
+  CHECK(data_of("latents") == Json{{"name", "latents"}, {"image_size", 32}, {"latent_scale", 2}});
+  CHECK(data_of("folder") ==
+        Json{{"name", "folder"}, {"image_size", 32}, {"test_crop", 0.9}, {"test_filter", "bicubic"}});
+  CHECK(data_of("no-such-set").size() == imagenet.size());
+}
+
 TEST_CASE("a model takes size and classes from the data") {
   Dataset dataset;
   dataset.name = "some";

@@ -156,7 +156,8 @@ TEST_CASE("rows of metrics.csv that were changed become those of the state again
   const SmallRun run = small_run({{"model", small_vit}});
   train_in(folder / "whole", run);
   train_in(folder / "run", run, {.steps = 4});
-  for (const std::string& garbage : {std::string("garbage"), std::string(), std::string(1, '\0') + "\n\n\n"}) {
+  for (const std::string& garbage :
+       {std::string("garbage"), std::string(), std::string(1, '\0') + "\n\n\n"}) {
     const TemporaryFolder other;
     fs::copy(folder / "run", other / "run");
     put(other / "run/metrics.csv", garbage);

@@ -11,7 +11,6 @@
 #include "engine/core/dispatch.h"
 #include "models/model.h"
 #include "tests/commands/program.h"
-#include "tests/training/recipe_facts.h"
 
 using namespace tessera;
 
@@ -20,7 +19,7 @@ namespace {
 TrainConfig recipe(const std::string& name) { return read_train_config(read_recipe(name), "recipe " + name); }
 
 Model model_of(const TrainConfig& config) {
-  return build(resolve_model(config.model, facts_of(config.data)));
+  return build(resolve_model(config.model, expected_data(config.data)));
 }
 
 }  // namespace
@@ -95,7 +94,7 @@ TEST_CASE("stochastic depth: constant in ViT, PiT and CaiT, linear in Swin and T
                                                                      {"swin-svhn", "linear"},
                                                                      {"t2t-svhn", "linear"}}) {
     const TrainConfig c = recipe(name);
-    const Json model = resolve_model(c.model, facts_of(c.data));
+    const Json model = resolve_model(c.model, expected_data(c.data));
     CHECK(model.at("drop_path") == 0.1);
     CHECK(model.at("drop_path_rule") == rule);
   }
@@ -135,7 +134,7 @@ TEST_CASE("ImageNet: SL-ViT's Table 3, SP-ViT and RMT as their papers train") {
   CHECK((rmt.augment.mix.mixup == 0.8 && rmt.augment.mix.cutmix == 1 && rmt.augment.mix.probability == 1));
   CHECK(rmt.optimizer.groups.at(0).dimensions == 1);
   const TrainConfig fixed = recipe("sdt-h-t-fixed-imagenet");
-  const Json decay = resolve_model(fixed.model, facts_of(fixed.data)).at("attention").at("decay");
+  const Json decay = resolve_model(fixed.model, expected_data(fixed.data)).at("attention").at("decay");
   CHECK(decay == Json{{"kind", "fixed"}, {"initial", 2.0}, {"range", {4, 4, 6, 6}}});
 
   const TrainConfig segment = recipe("sp-vit-s-seg-ade20k");

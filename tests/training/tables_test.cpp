@@ -10,7 +10,6 @@
 #include "apps/training/recipe.h"
 #include "engine/core/dispatch.h"
 #include "models/model.h"
-#include "tests/training/recipe_facts.h"
 
 using namespace tessera;
 
@@ -62,7 +61,7 @@ void build_cell(const Cell& cell) {
   Json document = read_recipe(cell.recipe);
   if (!cell.assignment.empty()) set_key(document, cell.assignment);
   const TrainConfig config = read_train_config(document, cell.recipe);
-  build(resolve_model(config.model, facts_of(config.data)));
+  build(resolve_model(config.model, expected_data(config.data)));
 }
 
 }  // namespace

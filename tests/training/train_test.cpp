@@ -71,8 +71,7 @@ TEST_CASE("train: a run that is broken off and resumed by the same call ends as 
   CHECK(train(config, data, folder / "broken", {.steps = 4}) == Ending::stopped);
   CHECK(train(config, data, folder / "broken") == Ending::finished);
   CHECK(train(config, data, folder / "broken") == Ending::finished);  // nothing is left to do
-  const Checkpoint whole = read_checkpoint(folder / "whole"),
-                   broken = read_checkpoint(folder / "broken");
+  const Checkpoint whole = read_checkpoint(folder / "whole"), broken = read_checkpoint(folder / "broken");
   for (const auto& [name, tensor] : whole.model.parameters.state())
     for (const auto& [other_name, other] : broken.model.parameters.state())
       if (name == other_name) CHECK_MESSAGE(tensor.values() == other.values(), name);
