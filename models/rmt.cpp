@@ -221,7 +221,7 @@ RMT::RMT(const Json& config, const Scope& outer) {
   fields.choice("arch", {"rmt", "sdt"});
   const auto image_size = fields.get<int64_t>("image_size", positive);
   const auto in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  const auto num_classes = fields.get<int64_t>("num_classes", positive);
+  const auto num_classes = fields.get<int64_t>("num_classes", Range::at_least(0));
   const auto dim = fields.get<std::vector<int64_t>>("dim", positive);
   const auto depth = fields.get<std::vector<int64_t>>("depth", positive);
   const auto mlp_ratio = fields.get<std::vector<double>>("mlp_ratio", Range::above(0));
@@ -259,17 +259,27 @@ RMT::RMT(const Json& config, const Scope& outer) {
     layers.push_back(std::move(layer));
     grid = after_conv(grid, 2);
   }
+  dims = dim;
+  if (num_classes == 0) return;
   proj = Linear(scope / "proj", dim.back(), proj_dim);
   norm = BatchNorm(scope / "norm", proj_dim);
   head = Linear(scope / "head", proj_dim, num_classes);
 }
 
-Tensor RMT::operator()(const Tensor& image, Pass& pass) const {
+Tensor RMT::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps) const {
   Tensor x = stem ? (*stem)(image, pass) : (*tokens)(image);
   for (const Layer& layer : layers) {
     for (const Block& block : layer.blocks) x = block(x, pass);
+    const Grid grid = layer.blocks.front().grid;
+    if (maps) maps->push_back(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
     if (layer.downsample) x = (*layer.downsample)(x, pass);
   }
+  return x;
+}
+
+Tensor RMT::operator()(const Tensor& image, Pass& pass) const {
+  check(head.weight.defined(), "rmt: with num_classes 0 it is a backbone, which classifies nothing");
+  const Tensor x = features(image, pass);
   return head(mean(silu(norm(proj(x), pass)), {1}));  // [B, K]
 }
 

@@ -30,6 +30,8 @@ struct RMT {
   RMT(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  ///< [B, C, H, W] -> [B, K]
+  /// The last stage's tokens, [B, h w, D]. `maps` takes the map of every stage, [B, h, w, D].
+  Tensor features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps = nullptr) const;
 
   /// Four 3 x 3 convolutions, each with a batch norm, gelu between them. With directions, the input is the
   /// image and its shifted copies (SPT).
@@ -128,7 +130,8 @@ struct RMT {
   std::optional<ConvStem> stem;
   std::optional<Tokenizer> tokens;  ///< in place of the stem
   std::vector<Layer> layers;
-  Linear proj;
+  std::vector<int64_t> dims;  ///< of the stages
+  Linear proj;                ///< with num_classes 0 the network is a backbone, without proj, norm and head
   BatchNorm norm;
   Linear head;
 };

@@ -6,9 +6,9 @@
 #include "engine/ops/activations.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/elementwise.h"
-#include "engine/ops/linear.h"
 #include "engine/ops/resample.h"
 #include "engine/ops/shape.h"
+#include "models/presets.h"
 
 namespace tessera {
 
@@ -23,24 +23,16 @@ Tensor resize(const Tensor& x, int64_t height, int64_t width) {
 Tensor resize_to(const Tensor& x, const Tensor& like) { return resize(x, like.dim(1), like.dim(2)); }
 
 struct DecoderOptions {
-  std::vector<int64_t> out_blocks, pool_scales;
-  int64_t top_channels, channels;
+  std::vector<int64_t> pool_scales;
+  int64_t channels;
   double dropout;
 };
 
-DecoderOptions read_decoder(Fields fields) {
+DecoderOptions read_decoder(Fields& fields) {
   const Range positive = Range::at_least(1);
   fields.choice("kind", {"upernet"});
-  DecoderOptions o{fields.get<std::vector<int64_t>>("out_blocks", Range::at_least(0)),
-                   fields.get("pool_scales", std::vector<int64_t>{1, 2, 3, 6}, positive),
-                   fields.get<int64_t>("top_channels", positive), fields.get<int64_t>("channels", positive),
-                   read_rate(fields, "dropout", 0.1)};
-  std::sort(o.out_blocks.begin(), o.out_blocks.end());
-  const bool repeats = std::adjacent_find(o.out_blocks.begin(), o.out_blocks.end()) != o.out_blocks.end();
-  if (o.out_blocks.size() != 4 || repeats)
-    fields.fail_at("out_blocks", "has to name four blocks, one for each level of the pyramid");
-  fields.done();
-  return o;
+  return {fields.get("pool_scales", std::vector<int64_t>{1, 2, 3, 6}, positive),
+          fields.get<int64_t>("channels", positive), read_rate(fields, "dropout", 0.1)};
 }
 
 struct AuxOptions {
@@ -48,8 +40,8 @@ struct AuxOptions {
   double dropout, weight;
 };
 
-AuxOptions read_aux(Fields fields) {
-  const AuxOptions o{fields.get<int64_t>("level", Range::between(0, 2)),
+AuxOptions read_aux(Fields fields, int64_t levels) {
+  const AuxOptions o{fields.get<int64_t>("level", Range::between(0, static_cast<double>(levels - 2))),
                      fields.get<int64_t>("channels", Range::at_least(1)), read_rate(fields, "dropout", 0.1),
                      fields.get("weight", 0.4, Range::at_least(0))};
   fields.done();
@@ -57,47 +49,6 @@ AuxOptions read_aux(Fields fields) {
 }
 
 }  // namespace
-
-Segmenter::Unit::Unit(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
-    : conv(scope / "conv", in, out, kernel, {.padding = kernel / 2, .bias = false}),
-      bn(scope / "bn", out),
-      path(scope.path()) {}
-
-Tensor Segmenter::Unit::operator()(const Tensor& x, const Pass& pass) const {
-  const ModuleScope here(path);
-  return relu(bn(conv(x), pass));
-}
-
-Segmenter::UpUnit::UpUnit(const Scope& scope, int64_t dim, int64_t factor)
-    : weight((scope / "conv").parameter("weight", {dim, dim, factor, factor}, pytorch_uniform())),
-      bn(scope / "bn", dim),
-      path(scope.path()),
-      conv_path((scope / "conv").path()) {}
-
-Tensor Segmenter::UpUnit::operator()(const Tensor& x, const Pass& pass) const {
-  const int64_t images = x.dim(0), h = x.dim(1), w = x.dim(2), out = weight.dim(1), f = weight.dim(2);
-  const auto upsampled = [&] {
-    const ModuleScope here(conv_path);
-    const Tensor map = permute(weight, {2, 3, 1, 0}).reshape({f * f * out, x.dim(3)});
-    const Tensor pixels = linear(x, map, {}, Activation::none).reshape({images, h, w, f, f, out});
-    return permute(pixels, {0, 1, 3, 2, 4, 5}).reshape({images, h * f, w * f, out});
-  };
-  const ModuleScope here(path);
-  return relu(bn(upsampled(), pass));
-}
-
-Segmenter::Pyramid::Pyramid(const Scope& scope, int64_t dim, int64_t top)
-    : up0(scope / "up0", dim, 4),
-      up1(scope / "up1", dim, 2),
-      out0(scope / "out0", dim, dim, 1),
-      out1(scope / "out1", dim, dim, 1),
-      out2(scope / "out2", dim, dim, 1),
-      out3(scope / "out3", dim, top, 1) {}
-
-std::vector<Tensor> Segmenter::Pyramid::operator()(const std::vector<Tensor>& maps, const Pass& pass) const {
-  return {out0(up0(maps[0], pass), pass), out1(up1(maps[1], pass), pass), out2(maps[2], pass),
-          out3(maps[3], pass)};
-}
 
 Segmenter::Classifier::Classifier(const Scope& scope, int64_t channels, int64_t classes, double rate)
     : classify(scope, channels, classes, 1, {.weight_init = normal(0.01)}), drop_rate(rate) {}
@@ -109,7 +60,8 @@ Tensor Segmenter::Classifier::operator()(const Tensor& x, Pass& pass) const {
 
 Tensor Segmenter::UperNet::operator()(const std::vector<Tensor>& levels, Pass& pass) const {
   const ModuleScope here(path);
-  const Tensor& highest = levels[3];
+  const size_t last = levels.size() - 1;
+  const Tensor& highest = levels[last];
   std::vector<Tensor> joined{highest};
   for (size_t i = 0; i < scales.size(); ++i) {
     const Tensor cells =
@@ -117,11 +69,11 @@ Tensor Segmenter::UperNet::operator()(const std::vector<Tensor>& levels, Pass& p
     joined.push_back(resize_to(pool[i](cells, pass), highest));
   }
   std::vector<Tensor> x;
-  for (size_t i = 0; i < 3; ++i) x.push_back(lateral[i](levels[i], pass));
+  for (size_t i = 0; i < last; ++i) x.push_back(lateral[i](levels[i], pass));
   x.push_back(top(concat(joined, 3), pass));
-  for (size_t i = 3; i > 0; --i) x[i - 1] = add(x[i - 1], resize_to(x[i], x[i - 1]));
-  for (size_t i = 0; i < 3; ++i) x[i] = smooth[i](x[i], pass);
-  for (size_t i = 1; i < 4; ++i) x[i] = resize_to(x[i], x[0]);
+  for (size_t i = last; i > 0; --i) x[i - 1] = add(x[i - 1], resize_to(x[i], x[i - 1]));
+  for (size_t i = 0; i < last; ++i) x[i] = smooth[i](x[i], pass);
+  for (size_t i = 1; i <= last; ++i) x[i] = resize_to(x[i], x[0]);
   return classifier(fuse(concat(x, 3), pass), pass);
 }
 
@@ -134,49 +86,43 @@ Segmenter::Segmenter(const Json& config, const Scope& scope) {
   const auto classes = fields.get<int64_t>("num_classes", Range::between(1, no_class));
   fields.object("backbone");  // fails with its own message if it is no object
   Json inner = *fields.find("backbone");
-  const DecoderOptions options = read_decoder(fields.object("decoder"));
-  const auto aux_fields = fields.find_object("aux");
-  fields.done();
-  check(inner.contains("arch") && inner.at("arch") == "lvvit" && inner.contains("num_classes") &&
-            inner.at("num_classes") == 0,
-        "segment: the backbone is an lvvit with num_classes 0");
   inner["image_size"] = image_size;
   inner["in_channels"] = in_channels;
-
-  backbone.emplace(inner, scope / "backbone");
-  out_blocks = options.out_blocks;
-  const auto depth = static_cast<int64_t>(backbone->blocks.size());
-  if (out_blocks.back() >= depth)
-    fail("segment: decoder.out_blocks names block ", out_blocks.back(), ", the backbone has 0 to ",
-         depth - 1);
-  const int64_t dim = backbone->pos_embed.dim(2), top = options.top_channels, c = options.channels;
-  pyramid = Pyramid(scope / "pyramid", dim, top);
+  Fields decoder_fields = fields.object("decoder");
+  const DecoderOptions options = read_decoder(decoder_fields);
+  const auto aux_fields = fields.find_object("aux");
+  fields.done();
+  levels.emplace(inner, decoder_fields, scope);
+  decoder_fields.done();
+  const int64_t c = options.channels, top = levels->channels.back(), below = levels->count() - 1;
+  const auto channels_of = [&](int64_t level) { return levels->channels[static_cast<size_t>(level)]; };
   const Scope here = scope / "decoder";
   decoder.path = here.path();
   decoder.scales = options.pool_scales;
   const auto scales = static_cast<int64_t>(decoder.scales.size());
   for (int64_t i = 0; i < scales; ++i) decoder.pool.emplace_back(here / "pool" / i, top, c, 1);
-  decoder.top = Unit(here / "top", top + scales * c, c, 3);
-  for (int64_t i = 0; i < 3; ++i) decoder.lateral.emplace_back(here / "lateral" / i, dim, c, 1);
-  for (int64_t i = 0; i < 3; ++i) decoder.smooth.emplace_back(here / "smooth" / i, c, c, 3);
-  decoder.fuse = Unit(here / "fuse", 4 * c, c, 3);
+  decoder.top = ConvUnit(here / "top", top + scales * c, c, 3);
+  for (int64_t i = 0; i < below; ++i)
+    decoder.lateral.emplace_back(here / "lateral" / i, channels_of(i), c, 1);
+  for (int64_t i = 0; i < below; ++i) decoder.smooth.emplace_back(here / "smooth" / i, c, c, 3);
+  decoder.fuse = ConvUnit(here / "fuse", levels->count() * c, c, 3);
   decoder.classifier = Classifier(here / "classify", c, classes, options.dropout);
   if (!aux_fields) return;
-  const AuxOptions o = read_aux(*aux_fields);
+  const AuxOptions o = read_aux(*aux_fields, levels->count());
   const Scope head = scope / "aux";
-  aux = AuxHead{Unit(head / "unit", dim, o.channels, 3),
+  aux = AuxHead{ConvUnit(head / "unit", channels_of(o.level), o.channels, 3),
                 Classifier(head / "classify", o.channels, classes, o.dropout), static_cast<size_t>(o.level),
                 o.weight, head.path()};
 }
 
 Segmenter::Both Segmenter::both(const Tensor& image, Pass& pass, bool has_aux) const {
-  const std::vector<Tensor> levels = pyramid(backbone->features(image, pass, {}, out_blocks).maps, pass);
+  const std::vector<Tensor> maps = (*levels)(image, pass);
   const int64_t height = image.dim(2), width = image.dim(3);
-  Both result{resize(decoder(levels, pass), height, width), {}};
+  Both result{resize(decoder(maps, pass), height, width), {}};
   if (!aux || !has_aux) return result;
   const auto small = [&] {
     const ModuleScope here(aux->path);
-    return aux->classifier(aux->unit(levels[aux->level], pass), pass);
+    return aux->classifier(aux->unit(maps[aux->level], pass), pass);
   };
   result.aux = resize(small(), height, width);
   return result;
@@ -210,30 +156,45 @@ TrainingLoss Segmenter::training_loss(const TensorMap& inputs, const LossOptions
 
 namespace {
 
+// The decoder that SP-ViT's paper reads LV-ViT's blocks with; Swin's authors read four stages with 512
+// channels, RMT's with as many, which is too wide for the small networks here.
+Json upernet(int64_t channels) {
+  return {{"kind", "upernet"}, {"channels", channels}, {"pool_scales", {1, 2, 3, 6}}, {"dropout", 0.1}};
+}
+
 Json segment_preset(const std::string& name, int64_t image_size, int64_t num_classes) {
-  // "lvvit-s-seg" has the backbone "lvvit-s".
-  Json backbone = lvvit_preset(name.substr(0, name.size() - 4), image_size, 0);
-  backbone["dense"] = false;
-  backbone["mix_token"] = false;
+  const std::string of_backbone = name.substr(0, name.size() - 4);  // "rmt-s-seg" has the backbone "rmt-s"
+  Json backbone = preset(of_backbone, image_size, 0), decoder = upernet(256);
+  const std::string arch = backbone.at("arch");
+  int64_t level = 2;
+  if (arch == "lvvit") {
+    backbone["dense"] = false;
+    backbone["mix_token"] = false;
+    decoder.update({{"out_blocks", {6, 9, 12, 15}}, {"top_channels", 2048}});
+  } else if (arch == "swin") {
+    backbone["tokenizer"]["patch_size"] = 4;  // of the usual sixteenth of the image, pixels would be lost
+    level = 1;                                // of three
+  }
+  if (of_backbone.ends_with("-xt")) decoder["channels"] = 64;
+  const Json channels = decoder["channels"];
   return {{"arch", "segment"},
           {"image_size", image_size},
           {"in_channels", 3},
           {"num_classes", num_classes},
           {"backbone", backbone},
-          {"decoder",
-           {{"kind", "upernet"},
-            {"out_blocks", {6, 9, 12, 15}},
-            {"top_channels", 2048},
-            {"channels", 256},
-            {"pool_scales", {1, 2, 3, 6}},
-            {"dropout", 0.1}}},
-          {"aux", {{"level", 2}, {"channels", 256}, {"dropout", 0.1}, {"weight", 0.4}}}};
+          {"decoder", decoder},
+          {"aux", {{"level", level}, {"channels", channels}, {"dropout", 0.1}, {"weight", 0.4}}}};
 }
 
 }  // namespace
 
 Architecture segment_architecture() {
-  return {"segment", Task::segment, make_network<Segmenter>, {"lvvit-s-seg", "sp-vit-s-seg"}, segment_preset};
+  return {"segment",
+          Task::segment,
+          make_network<Segmenter>,
+          {"lvvit-s-seg", "sp-vit-s-seg", "rmt-xt-seg", "rmt-s-seg", "sdt-xt-seg", "sdt-h-s-seg", "swin-seg",
+           "sl-swin-seg"},
+          segment_preset};
 }
 
 }  // namespace tessera

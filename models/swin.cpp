@@ -1,7 +1,6 @@
 #include "models/swin.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/elementwise.h"
@@ -104,8 +103,9 @@ Tensor Swin::PatchMerging::operator()(const Tensor& x) const {
 Swin::Swin(const Json& config, const Scope& outer) {
   const Scope scope = outer.with(LinearRule::pytorch);
   Fields fields(config, "swin");
-  const StagedFrame frame = read_staged_frame(fields, "swin", "linear");
-  const auto& [dims, depth] = std::tie(frame.dims, frame.depth);
+  const StagedFrame frame = read_staged_frame(fields, "swin", "linear", Range::at_least(0));
+  const std::vector<int64_t>& depth = frame.depth;
+  dims = frame.dims;
   const auto window = fields.get<int64_t>("window", 4, Range::at_least(1));
   const bool positions = fields.get("pos_embed", true);
   const auto shifted = read_pool(fields, "merge");
@@ -130,18 +130,27 @@ Swin::Swin(const Json& config, const Scope& outer) {
                                 frame.rates[static_cast<size_t>(built)], frame.eps);
     layers.push_back(std::move(layer));
   }
+  if (frame.num_classes == 0) return;
   norm = LayerNorm(scope / "norm", dims.back(), frame.eps);
   head = Linear(scope / "head", dims.back(), frame.num_classes);
 }
 
-Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
+Tensor Swin::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps) const {
   Tensor x = patch_embed(image);
   if (pos_embed.defined()) x = add(x, pos_embed);
   for (const Layer& layer : layers) {
     if (layer.merging) x = (*layer.merging)(x);
     if (layer.shifted_pool) x = (*layer.shifted_pool)(x);
     for (const WindowBlock& block : layer.blocks) x = block(x, pass);
+    const Grid grid = layer.blocks.front().grid;
+    if (maps) maps->push_back(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
   }
+  return x;
+}
+
+Tensor Swin::operator()(const Tensor& image, Pass& pass) const {
+  check(head.weight.defined(), "swin: with num_classes 0 it is a backbone, which classifies nothing");
+  const Tensor x = features(image, pass);
   return head(mean(norm(x), {1}));  // [B, K]
 }
 

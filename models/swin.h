@@ -20,6 +20,8 @@ struct Swin {
   Swin(const Json& config, const Scope& scope);
 
   Tensor operator()(const Tensor& image, Pass& pass) const;  ///< [B, C, H, W] -> [B, K]
+  /// The last stage's tokens, [B, h w, D]. `maps` takes the map of every stage, [B, h, w, D].
+  Tensor features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps = nullptr) const;
 
   /// Windows of size x size tokens. A map that is no larger is one window and is not shifted.
   struct Windows {
@@ -64,7 +66,8 @@ struct Swin {
   Tokenizer patch_embed;
   Tensor pos_embed;  ///< [1, N, D], or undefined
   std::vector<Layer> layers;
-  LayerNorm norm;
+  std::vector<int64_t> dims;  ///< of the stages
+  LayerNorm norm;             ///< with num_classes 0 the network is a backbone, without norm and head
   Linear head;
 };
 

@@ -143,7 +143,7 @@ bool is_backbone_alone(const NamedTensors& file, const Model& model) {
 // decoder.
 void become_backbone(NamedTensors& tensors, const Model& model) {
   std::erase_if(tensors, [](const auto& tensor) {
-    return is_of_head(tensor.first) || tensor.first.starts_with("norm.");
+    return is_of_head(tensor.first) || tensor.first.starts_with("norm.") || tensor.first.starts_with("proj.");
   });
   for (auto& [name, value] : tensors) name = std::string(of_backbone) + name;
   for (const Parameter& p : model.parameters)
@@ -155,12 +155,14 @@ void become_backbone(NamedTensors& tensors, const Model& model) {
 NamedTensors adapt_weights(const NamedTensors& file, const Model& model, const WeightOptions& options,
                            const std::string& where) {
   const auto arch = model.config.at("arch").get<std::string>();
+  const bool backbone_alone = is_backbone_alone(file, model);
   NamedTensors tensors = file;
   std::erase_if(tensors, [](const auto& tensor) { return is_no_weight(tensor.first); });
-  if (arch == "swin") adapt_swin(tensors);
+  if (arch == "swin" || (backbone_alone && model.config.at("backbone").at("arch") == "swin"))
+    adapt_swin(tensors);
   if (arch == "pit") adapt_pit(tensors, model);
   if (arch == "cait") refuse_timms_cait(tensors, where);
-  if (is_backbone_alone(tensors, model)) become_backbone(tensors, model);
+  if (backbone_alone) become_backbone(tensors, model);
   if (options.resize_positions) resize_positions(tensors, model);
   if (options.fresh_head) take_own_head(tensors, model);
   return tensors;

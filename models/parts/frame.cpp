@@ -10,20 +10,20 @@ int64_t Frame::hidden(int64_t dim) const {
   return static_cast<int64_t>(static_cast<double>(dim) * mlp_ratio);
 }
 
-Frame read_frame(Fields& fields, const char* arch) {
+Frame read_frame(Fields& fields, const char* arch, Range classes) {
   const Range positive = Range::at_least(1);
   fields.choice("arch", {arch});
   Frame frame;
   frame.image_size = fields.get<int64_t>("image_size", positive);
   frame.in_channels = fields.get<int64_t>("in_channels", 3, positive);
-  frame.num_classes = fields.get<int64_t>("num_classes", positive);
+  frame.num_classes = fields.get<int64_t>("num_classes", classes);
   frame.mlp_ratio = fields.get("mlp_ratio", 2.0, Range::above(0));
   frame.eps = fields.get("norm_eps", 1e-5);
   return frame;
 }
 
-StagedFrame read_staged_frame(Fields& fields, const char* arch, const char* default_rule) {
-  StagedFrame frame{read_frame(fields, arch), {}, {}, {}, {}, {}};
+StagedFrame read_staged_frame(Fields& fields, const char* arch, const char* default_rule, Range classes) {
+  StagedFrame frame{read_frame(fields, arch, classes), {}, {}, {}, {}, {}};
   const auto first_dim = fields.get<int64_t>("dim", Range::at_least(1));
   frame.depth = fields.get<std::vector<int64_t>>("depth", Range::at_least(1));
   if (frame.depth.empty()) fields.fail_at("depth", "is an empty list, a stage at least is wanted");

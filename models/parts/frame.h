@@ -17,7 +17,8 @@ struct Frame {
 
   int64_t hidden(int64_t dim) const;  // the hidden width of an MLP on tokens of width dim
 };
-Frame read_frame(Fields& fields, const char* arch);
+// Where 0 classes are allowed, the model is a backbone without a head.
+Frame read_frame(Fields& fields, const char* arch, Range classes = Range::at_least(1));
 
 // The keys of a model in stages (PiT, Swin), each with half the height and width of the stage before it and
 // twice its token width: Frame's, `dim` (the first stage's), `depth` (a list), drop_path, tokenizer,
@@ -28,7 +29,8 @@ struct StagedFrame : Frame {
   Tokenizer::Options tokenizer;
   std::vector<AttentionOptions> attention;
 };
-StagedFrame read_staged_frame(Fields& fields, const char* arch, const char* default_rule);
+StagedFrame read_staged_frame(Fields& fields, const char* arch, const char* default_rule,
+                              Range classes = Range::at_least(1));
 
 // The modifiers in a preset's name: "sl-pit-spool" has SPT (s), LSA (l) and S_pool.
 struct Modifiers {

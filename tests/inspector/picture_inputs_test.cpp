@@ -24,7 +24,7 @@ Json shallow(Json config) {
   else
     depth = is_backbone ? 4 : 2;
   if (network.value("sp_layers", 0) > 0) network["sp_layers"] = is_backbone ? 3 : 1;
-  if (is_backbone) config["decoder"]["out_blocks"] = {0, 1, 2, 3};
+  if (is_backbone && !depth.is_array()) config["decoder"]["out_blocks"] = {0, 1, 2, 3};
   return config;
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("segment: dropout of channels draws from the pass") {
 
 TEST_CASE("segment: a transposed convolution paints each pixel's square") {
   Parameters parameters;
-  const Segmenter::UpUnit up(Scope(parameters, 0), 1, 2);
+  const UpUnit up(Scope(parameters, 0), 1, 2);
   up.weight.copy_from(Tensor::from({1, 2, 3, 4}, {1, 1, 2, 2}));
   const Tensor x = Tensor::from({1, 10}, {1, 1, 2, 1});
   const std::vector<double> y = up(x, Pass{}).values();  // the norm divides by sqrt(1 + eps)
@@ -89,8 +89,8 @@ TEST_CASE("segment: refusals") {
     config[object][key] = value;
     check_refused(config, part);
   };
-  says("backbone", "num_classes", 3, "an lvvit with num_classes 0");
-  says("backbone", "arch", "vit", "an lvvit with num_classes 0");
+  says("backbone", "num_classes", 3, "the backbone has num_classes 0");
+  says("backbone", "arch", "vit", "the backbone is 'vit'; wanted lvvit, rmt, sdt or swin");
   says("decoder", "kind", "unet", "upernet");
   says("decoder", "out_blocks", {0, 1, 2}, "four blocks");
   says("decoder", "out_blocks", {0, 1, 1, 2}, "four blocks");
@@ -99,6 +99,31 @@ TEST_CASE("segment: refusals") {
   Json config = small();
   config["num_classes"] = 256;  // 255 would be a class
   CHECK(refusal(config).find("num_classes") != std::string::npos);
+}
+
+TEST_CASE("segment: a network in stages has a level a stage") {
+  const Model model = build(preset("rmt-xt-seg", 32, 5));
+  Pass pass;
+  CHECK(model.logits(random_images({1, 3, 32, 32}), pass).shape() == Shape{1, 5, 32, 32});
+  const auto has = [&](const std::string& name) { return model.parameters.find(name) != nullptr; };
+  CHECK(
+      (has("pyramid.norms.3.weight") && !has("pyramid.norms.4.weight") && has("decoder.lateral.2.bn.bias")));
+  CHECK((!has("backbone.head.weight") && !has("backbone.proj.weight") && !has("decoder.lateral.3.bn.bias")));
+  Json config = preset("swin-seg", 32, 5);  // three stages
+  config["aux"]["level"] = 2;
+  CHECK(refusal(config).find("level") != std::string::npos);
+  config["aux"]["level"] = 1;
+  config["decoder"]["out_blocks"] = {0, 1, 2, 3};
+  CHECK(refusal(config).find("out_blocks") != std::string::npos);
+  config["decoder"].erase("out_blocks");
+  config["backbone"].update({{"depth", {2}}});
+  config["backbone"]["attention"]["heads"] = 3;
+  CHECK(refusal(config).find("one stage") != std::string::npos);
+  for (const char* name : {"rmt-xt", "swin"}) {
+    const Model backbone = build(preset(name, 32, 0));
+    CHECK_THROWS_WITH_AS(backbone.logits(random_images({1, 3, 32, 32}), pass),
+                         doctest::Contains("classifies nothing"), Error);
+  }
 }
 
 TEST_CASE("segment: presets have the expected parameters and multiply-accumulates") {

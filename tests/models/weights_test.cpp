@@ -223,6 +223,28 @@ TEST_CASE("weights: a segmenter takes a classifier like its backbone, and keeps 
   }
 }
 
+TEST_CASE("weights: a segmenter on stages takes the classifier's stages, timm's names of a Swin's too") {
+  for (const std::string& name : {std::string("rmt-xt"), std::string("swin")}) {
+    CAPTURE(name);
+    const Model from = build(preset(name, 64, 10), {.seed = 5});
+    NamedTensors file = from.parameters.state();
+    if (name == "swin") {
+      rename(file, "layers.1.downsample.", "layers.0.downsample.");
+      rename(file, "layers.2.downsample.", "layers.1.downsample.");
+      rename(file, "head.", "head.fc.");
+    }
+    const Json config = preset(name + "-seg", 64, 3);
+    const Model model = loaded(config, file), own = build(config, {.seed = 99});
+    for (const Parameter& p : model.parameters) {
+      CAPTURE(p.name);
+      const Tensor* const source = p.name.starts_with("backbone.") ? from.parameters.find(p.name.substr(9))
+                                                                   : own.parameters.find(p.name);
+      REQUIRE(source != nullptr);
+      CHECK(p.value.values() == source->values());
+    }
+  }
+}
+
 TEST_CASE("weights: what timm saved gives timm's logits") {
   for (const char* name : {"vit", "swin", "pit", "pit-overlapping", "efficientnet"}) {
     CAPTURE(name);

@@ -49,7 +49,7 @@ TEST_CASE("every key of a config has a meaning, and every meaning a key") {
     CHECK(paths.insert(key.path).second);
     CHECK(!key.values.empty());
     const bool object = key.values.starts_with("an object") || key.values == "a list of objects";
-    if (key.path == "model.backbone") continue;  // its keys are those of lvvit
+    if (key.path == "model.backbone") continue;  // its keys are those of its own architecture
     if (object)
       CHECK_MESSAGE(has_child(all, key.path),
                     "the keys below it were not read: give config_keys.cpp a config with it");
