@@ -73,7 +73,7 @@ bench: build ## measure kernels and a training step against this machine's GEMM 
 	@if [ -x $(BUILD)/tessera_bench ]; then $(BUILD)/tessera_bench; fi
 	$(BUILD)/tessera bench train --model sl-vit --image-size 32 --classes 10 --batch 128
 
-bench-peer: build ## a step beside the same one in PyTorch, where python3 has torch (ARGS="--device cuda ...", ARGS=--table)
+bench-peer: build ## a step beside the same one in PyTorch, if python3 has torch (ARGS=--table: every family; --infer)
 	@if python3 -c 'import torch' 2>/dev/null; then apps/benchmarks/pytorch_peer.py --tessera $(BUILD)/tessera $(ARGS); \
 	else echo "bench-peer: skipped: python3 here has no torch"; fi
 

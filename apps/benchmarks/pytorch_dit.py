@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from pytorch_diffusion import Diffusion
 from pytorch_parts import Attention, Mlp, Tokens
 
 
@@ -48,27 +49,23 @@ class FinalLayer(nn.Module):
 
 
 class DiT(nn.Module):
-    """Its step is a regression: the mean squared error of the noise that was added."""
+    """Its step is a regression: the error of the noise that was added, and the bound of the variance that it learns."""
 
     def __init__(self, config, flex=None):
         super().__init__()
-        dim, self.patch = config["dim"], config["tokenizer"]["patch_size"]
-        self.side = config["image_size"] // self.patch
-        if config["learn_sigma"]:
-            raise ValueError("this peer predicts the noise alone")
-        options = {"scale": "fixed", "mask_diagonal": False, **config["attention"]}
+        dim, self.patch, self.classes = config["dim"], config["tokenizer"]["patch_size"], config["num_classes"]
+        self.side, self.label_dropout = config["image_size"] // self.patch, config.get("label_dropout", 0.1)
         self.patch_embed = Tokens(config["in_channels"], dim, config["tokenizer"])
         self.t_embed = TimeEmbedding(config["time_dim"], dim)
-        self.y_embed = nn.Embedding(config["num_classes"] + (config["label_dropout"] > 0), dim)
+        self.y_embed = nn.Embedding(self.classes + (self.label_dropout > 0), dim)
         self.blocks = nn.ModuleList(
-            DitBlock(dim, options, (self.side, self.side), config["mlp_ratio"], flex) for _ in range(config["depth"]))
-        self.final = FinalLayer(dim, self.patch ** 2 * config["in_channels"])
+            DitBlock(dim, config["attention"], (self.side, self.side), config.get("mlp_ratio", 4.0), flex)
+            for _ in range(config["depth"]))
+        self.final = FinalLayer(dim, self.patch ** 2 * config["in_channels"] * (1 + config["learn_sigma"]))
         at = torch.arange(self.side)
         x, y = waves(at.repeat(self.side), dim // 4), waves(at.repeat_interleave(self.side), dim // 4)
         self.register_buffer("positions", torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], 1).float(), persistent=False)
-        scale = 1000 / config["steps"]
-        betas = torch.linspace(1e-4 * scale, 0.02 * scale, config["steps"], dtype=torch.float64)
-        self.register_buffer("kept", torch.cumprod(1 - betas, 0), persistent=False)
+        self.diffusion = Diffusion(config["steps"], config.get("betas", "linear"))
 
     def forward(self, image, t, y):
         x = self.patch_embed(image)
@@ -79,10 +76,24 @@ class DiT(nn.Module):
         x = self.final(x, c).unflatten(2, (self.patch, self.patch, -1)).unflatten(1, (self.side, self.side))
         return x.permute(0, 5, 1, 3, 2, 4).flatten(4, 5).flatten(2, 3)  # b, channel, h, p1, w, p2
 
+    def infer(self, image):
+        """One step of a sampler for the whole batch."""
+        zeros = torch.zeros(len(image), dtype=torch.int64, device=image.device)
+        return self(image, zeros, zeros)
+
     def loss(self, run, image, target, smoothing=0.0):
-        """Of a step: a time for each image, and noise, drawn here."""
-        t = torch.randint(len(self.kept), (len(image),), device=image.device)
-        kept = self.kept[t].view(-1, 1, 1, 1)
+        """Of a step: a time for each image, and noise, drawn here; some labels are dropped."""
+        t = torch.randint(len(self.diffusion.kept), (len(image),), device=image.device)
+        dropped = torch.rand(len(image), device=image.device) < self.label_dropout
         noise = torch.randn_like(image)
-        noisy = kept.sqrt().to(image.dtype) * image + (1 - kept).sqrt().to(image.dtype) * noise
-        return F.mse_loss(run(noisy, t, target).float(), noise.float())
+        noisy = self.diffusion.noisy(image, t, noise)
+        answer = run(noisy, t, torch.where(dropped, self.classes, target))
+        return self.diffusion.loss(answer, image, noisy, t, noise)
+
+    def evaluate(self, stored):
+        """The outputs of a fixture's inputs, without samples."""
+        image, t, y, noise = (stored[name] for name in ("input", "t", "y", "noise"))
+        logits, noisy = self(image, t, y), self.diffusion.noisy(image, t, noise)
+        answer = self(noisy, t, y)
+        return {"logits": logits, "loss": F.mse_loss(logits[:, :image.shape[1]], noise), "noisy": noisy,
+                "noisy_logits": answer, "training_loss": self.diffusion.loss(answer, image, noisy, t, noise)}

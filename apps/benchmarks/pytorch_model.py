@@ -1,6 +1,6 @@
 """The engine's transformers as fast ones are written in PyTorch, for pytorch_peer.py: the models of "Vision Transformer
-for Small-Size Datasets" without soft splits. Beside it: pytorch_stems.py (T2T, LV-ViT), pytorch_maps.py (convolutions
-all through), pytorch_dit.py; pytorch_models.py knows them all.
+for Small-Size Datasets" without soft splits. Beside it: pytorch_stems.py (T2T, LV-ViT, SP-ViT), pytorch_rmt.py (SDT
+too), pytorch_maps.py (convolutional networks), pytorch_segment.py, pytorch_dit.py; pytorch_models.py knows them all.
 
 Under autocast an f32 position would make the whole residual stream f32, twice the bytes: positions are cast.
 """
@@ -161,6 +161,8 @@ class SwinLayer(nn.Module):
 
 
 class Swin(nn.Module):
+    """Without classes it is a backbone."""
+
     def __init__(self, config, flex=None):
         super().__init__()
         dim, pool = config["dim"], config["pool"]
@@ -169,25 +171,37 @@ class Swin(nn.Module):
         self.pos_embed = nn.Parameter(torch.randn(1, side * side, dim) * 0.02) if config["pos_embed"] else None
         rates = iter(drop_rates(config, sum(config["depth"])))
         layers = []
+        self.dims, self.sides = [], []
         for i, depth in enumerate(config["depth"]):
             own = None
             if i > 0:
                 merges = pool["kind"] == "merge"
                 own = PatchMerging(dim, side) if merges else ShiftedPool(dim, (side, side), pool, False)
                 dim, side = 2 * dim, side // 2
+            self.dims.append(dim)
+            self.sides.append(side)
             attention = of_stage(config["attention"], i)
             layers.append(SwinLayer(own, [
                 SwinBlock(dim, attention, side, config["window"], j % 2 == 1, config["mlp_ratio"], next(rates))
                 for j in range(depth)]))
         self.layers = nn.Sequential(*layers)
+        if config["num_classes"] == 0:
+            return
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, config["num_classes"])
 
-    def forward(self, image):
-        x = self.patch_embed(image)
+    def stages(self, image):
+        """The tokens after each stage."""
+        x, seen = self.patch_embed(image), []
         if self.pos_embed is not None:
             x = x + self.pos_embed.to(x.dtype)
-        return self.head(self.norm(self.layers(x)).mean(1))
+        for layer in self.layers:
+            x = layer(x)
+            seen.append(x)
+        return seen
+
+    def forward(self, image):
+        return self.head(self.norm(self.stages(image)[-1]).mean(1))
 
 
 class TalkingHeads(nn.Module):

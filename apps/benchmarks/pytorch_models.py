@@ -1,35 +1,29 @@
 """The peer of every architecture, by its name in the engine's configs."""
 
-import json
-import subprocess
-
 from torch.nn import functional as F
 
 from pytorch_dit import DiT
-from pytorch_maps import EfficientNet, ResNet, Rmt
+from pytorch_maps import EfficientNet, ResNet
 from pytorch_model import CaiT, PiT, Swin, ViT
+from pytorch_rmt import Rmt
+from pytorch_segment import Segmenter
 from pytorch_stems import LvVit, T2T
 
 ARCHITECTURES = {"vit": ViT, "pit": PiT, "swin": Swin, "cait": CaiT, "t2t": T2T, "lvvit": LvVit, "resnet": ResNet,
-                 "efficientnet": EfficientNet, "rmt": Rmt, "sdt": Rmt, "dit": DiT}
+                 "efficientnet": EfficientNet, "rmt": Rmt, "sdt": Rmt, "dit": DiT, "segment": Segmenter}
 
 # A preset of each family, with the pixels, classes and images a step at which they are compared.
 FAMILIES = {"vit": (32, 10, 128), "sl-vit": (32, 10, 128), "pit": (64, 200, 32), "swin": (64, 200, 64),
-            "cait": (64, 200, 32), "t2t": (64, 200, 32), "lvvit-s": (64, 200, 64), "rmt-xt": (64, 200, 64),
-            "sdt-xt": (64, 200, 64), "resnet56": (64, 200, 64), "efficientnet-b0": (64, 200, 32),
-            "dit-xt": (32, 10, 64)}
+            "cait": (64, 200, 32), "t2t": (64, 200, 32), "lvvit-s": (64, 200, 64), "sp-vit-s": (64, 200, 64),
+            "rmt-xt": (64, 200, 64), "sdt-xt": (64, 200, 64), "resnet56": (64, 200, 64),
+            "efficientnet-b0": (64, 200, 32), "dit-xt": (32, 10, 64), "dit-xt-decay": (32, 10, 64),
+            "lvvit-s-seg": (64, 150, 16), "sp-vit-s-seg": (64, 150, 16), "rmt-xt-seg": (64, 150, 16),
+            "sdt-xt-seg": (64, 150, 16), "swin-seg": (64, 150, 16)}
 
 
-# The fixtures of an architecture that its peer is held to, where they are more than the one of its name.
-FIXTURES = {"vit": ("vit", "s-vit", "l-vit", "sl-vit"), "pit": ("pit", "sl-pit", "sl-pit-spool"),
-            "swin": ("swin", "sl-swin", "sl-swin-spool"), "cait": ("cait", "sl-cait", "sl-cait-inf"),
-            "t2t": ("t2t", "sl-t2t"), "sdt": ("sdt", "sdt-no-distance")}
-
-
-def config_of(preset, image_size, classes, program):
-    """The engine's config of a preset, which the program prints."""
-    command = [program, "summary", preset, "--image-size", str(image_size), "--classes", str(classes), "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["model"]
+def case_of(preset):
+    """Those of any preset."""
+    return FAMILIES.get(preset, (64, 150, 16) if preset.endswith("-seg") else (32, 10, 64))
 
 
 def build(config, flex=None, explicit=False):
@@ -42,6 +36,11 @@ def build(config, flex=None, explicit=False):
         if hasattr(module, "explicit"):
             module.explicit = explicit
     return model
+
+
+def labels_shape(config, batch):
+    """Of a segmenter's labels, or of another model's."""
+    return (batch, config["image_size"], config["image_size"]) if config["arch"] == "segment" else (batch,)
 
 
 def loss_of(model, run, images, labels, smoothing):

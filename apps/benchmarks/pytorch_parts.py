@@ -1,4 +1,4 @@
-"""What the architectures of pytorch_model.py and pytorch_maps.py share, as fast PyTorch is written.
+"""What the architectures share, as fast PyTorch is written.
 
 Parameters have the names of the engine's, so that a fixture's weights load. Configs are the engine's own (`tessera
 summary PRESET --json`, a fixture's metadata).
@@ -7,6 +7,8 @@ summary PRESET --json`, a fixture's metadata).
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from pytorch_scores import Decay, RelativeBias, gate_of, gates_of, manhattan, prior_of
 
 DIAGONAL = [(-1, -1), (-1, 1), (1, -1), (1, 1)]  # (dy, dx), in pixels of the shift
 
@@ -36,11 +38,14 @@ def drop_rates(config, blocks):
     return [rate * i / max(blocks - 1, 1) for i in range(blocks)]
 
 
-def attend(q, k, v, mask, factor, explicit):
-    """Softmax attention by PyTorch's fused kernel, or explicit: on CPUs that kernel is the slower one in bf16."""
-    if not explicit:
+def attend(q, k, v, mask, factor, explicit, omega=None):
+    """Softmax attention by PyTorch's fused kernel, or explicit: on CPUs that kernel is the slower one in bf16, and it
+    takes no factor `omega` of the scores. `mask`: what is added to them, or of bools what may be seen."""
+    if not explicit and omega is None:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=factor)
     scores = (q * factor) @ k.transpose(-2, -1)
+    if omega is not None:
+        scores = scores * omega.to(scores.dtype)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
     return scores.softmax(-1).to(v.dtype) @ v
@@ -86,63 +91,69 @@ class Tokens(nn.Module):
         return F.linear(self.norm(cut), self.proj.weight.flatten(1), self.proj.bias)
 
 
-def relative_index(side):
-    """The row of the bias table for each pair of tokens of a window: [side^2, side^2]"""
-    at = torch.arange(side)
-    y, x = at.repeat_interleave(side), at.repeat(side)
-    return (y[:, None] - y + side - 1) * (2 * side - 1) + x[:, None] - x + side - 1
-
-
 class Attention(nn.Module):
-    """Softmax attention of a grid's tokens after `prefix` others; LSA learns the scale and masks the diagonal, Swin
-    learns a bias. `flex`: the device for flex_attention's mask, or None for attend()."""
+    """Softmax attention of a grid's tokens after `prefix` others; LSA learns the scale and masks the diagonal, SP-SA
+    multiplies the scores, Swin's bias and decay are added. `flex`: the device for flex_attention's mask, or None for
+    attend()."""
 
     explicit = False
 
     def __init__(self, dim, options, grid, prefix=0, flex=None):
         super().__init__()
-        if options.get("prior") or options.get("decay"):
-            raise ValueError(f"this peer knows no {options}")
-        self.heads, self.width, tokens = options["heads"], options["head_dim"], prefix + grid[0] * grid[1]
-        learned, masked = options["scale"] == "learned", options["mask_diagonal"]
+        self.heads, self.prefix = options["heads"], prefix
+        self.width = options.get("head_dim", dim // self.heads)
+        tokens, prior, decay = prefix + grid[0] * grid[1], options.get("prior"), options.get("decay")
+        learned, masked = options.get("scale") == "learned", options.get("mask_diagonal", False)
+        biased = options.get("relative_bias", False)
+        if flex and (prior or decay or biased):
+            raise ValueError("flex_attention is written for the diagonal's mask alone")
+        if prior and prior["sharing"] == "model":
+            raise ValueError("this peer shares a prior by the whole model in LV-ViT alone")
         self.flex, self.block_mask = flex, None
         if flex and masked:  # made here: a compiler that is to see the whole graph cannot trace its making
             from torch.nn.attention.flex_attention import create_block_mask
             self.block_mask = create_block_mask(lambda b, h, i, j: i != j, None, None, tokens, tokens, flex)
-        self.qkv = nn.Linear(dim, 3 * self.heads * self.width, bias=options["qkv_bias"])
+        self.qkv = nn.Linear(dim, 3 * self.heads * self.width, bias=options.get("qkv_bias", False))
         self.proj = nn.Linear(self.heads * self.width, dim)
         self.scale = nn.Parameter(torch.full((self.heads,), self.width ** -0.5)) if learned else None
         mask = ~torch.eye(tokens, dtype=torch.bool) if masked else None
         self.register_buffer("mask", mask, persistent=False)
-        self.relative_position_bias_table = None
-        if options.get("relative_bias"):
-            self.relative_position_bias_table = nn.Parameter(torch.randn((2 * grid[0] - 1) ** 2, self.heads) * 0.02)
-            self.register_buffer("index", relative_index(grid[0]), persistent=False)
+        self.prior = prior_of(prior, self.heads if prior and prior["sharing"] == "head" else 1, grid[0], prefix)
+        rows = (2 * grid[0] - 1) ** 2
+        self.relative_position_bias_table = nn.Parameter(torch.randn(rows, self.heads) * 0.02) if biased else None
+        self.bias = RelativeBias(grid[0], prefix) if biased else None
+        self.decay = Decay(decay, self.heads, manhattan(*grid), prefix) if decay else None
+        self.gate = gate_of(decay, dim, self.heads)
 
-    def added(self, like, windows):
-        """What is added to the scores (or, of bools, what may be seen): [1 or B, H, N, N], or None."""
-        if self.relative_position_bias_table is None:
+    def added(self, x, windows, dtype):
+        """What is added to the scores (or, of bools, what may be seen): [1 or B, 1 or H, N, N], or None."""
+        terms = []
+        if self.bias is not None:
+            terms.append(self.bias(self.relative_position_bias_table.to(dtype))[None])
+        if windows is not None:
+            terms = [sum(terms, windows[:, None].to(dtype)).repeat(len(x) // len(windows), 1, 1, 1)]
+        if self.decay is not None:
+            terms.append(self.decay(gates_of(self.gate, x, self.prefix)).to(dtype))
+        if not terms:
             return self.mask
-        bias = self.relative_position_bias_table.to(like.dtype)[self.index].permute(2, 0, 1)[None]
-        if self.mask is not None:
-            bias = bias.masked_fill(~self.mask, float("-inf"))
-        if windows is None:
-            return bias
-        each = bias + windows[:, None].to(like.dtype)
-        return each.repeat(like.shape[0] // len(windows), 1, 1, 1)
+        total = sum(terms[1:], terms[0])
+        return total if self.mask is None else total.masked_fill(~self.mask, float("-inf"))
 
-    def forward(self, x, windows=None):
-        """x [B, N, D]; windows [W, N, N], added to the scores of every W images."""
+    def forward(self, x, windows=None, omega=None):
+        """x [B, N, D]; windows [W, N, N], added to the scores of every W images; omega [1, N, N], their factor where it
+        is not of this layer."""
         b, n, _ = x.shape
         q, k, v = self.qkv(x).view(b, n, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
         factor = self.width ** -0.5
         if self.scale is not None:
             q, factor = q * self.scale.to(q.dtype).view(-1, 1, 1), 1.0
+        if self.prior is not None:
+            omega = self.prior()
         if self.flex:
             from torch.nn.attention.flex_attention import flex_attention
             y = flex_attention(q, k, v, scale=factor, block_mask=self.block_mask)
         else:
-            y = attend(q, k, v, self.added(q, windows), factor, self.explicit)
+            y = attend(q, k, v, self.added(x, windows, q.dtype), factor, self.explicit, omega)
         return self.proj(y.transpose(1, 2).reshape(b, n, -1))
 
 
@@ -165,9 +176,9 @@ class Block(nn.Module):
         self.attn, self.mlp = attention, Mlp(dim, int(dim * mlp_ratio))
         self.drop, self.skip, self.keeps_norm = DropPath(rate), skip, keeps_norm
 
-    def forward(self, x):
+    def forward(self, x, omega=None):
         normed = self.norm1(x)
-        branch = self.attn(normed)
+        branch = self.attn(normed, omega=omega)
         if self.keeps_norm:
             branch = branch + normed
         if self.skip == 1:

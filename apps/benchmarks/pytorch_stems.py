@@ -1,4 +1,4 @@
-"""Transformers behind a stem of their own: T2T-ViT (soft splits) and LV-ViT (convolutions)."""
+"""Transformers behind a stem of their own: T2T-ViT (soft splits), and LV-ViT with SP-ViT (convolutions)."""
 
 import random
 
@@ -6,7 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from pytorch_parts import Attention, Block, Mlp, attend, drop_rates, to_tokens, with_class_token, with_copies
+from pytorch_parts import Attention, Block, Mlp, attend, drop_rates, to_map, to_tokens, with_class_token, with_copies
+from pytorch_scores import prior_of
 
 
 def soft_split(x):
@@ -113,44 +114,83 @@ class ConvStem(nn.Module):
         return self.proj(F.relu(self.bn3(self.conv3(x))))
 
 
+class LvBlock(Block):
+    """With pos_cnn a depthwise convolution of the patches follows."""
+
+    def __init__(self, dim, attention, config, rate):
+        super().__init__(dim, attention, config["mlp_ratio"], rate, config["skip_lam"])
+        self.pos_cnn = nn.Conv2d(dim, dim, 3, padding=1, groups=dim) if config["pos_cnn"] else None
+
+    def patches(self, x, grid):
+        """Their map, without the class token: [B, D, h, w]"""
+        return to_map(x[:, self.attn.prefix:], grid)
+
+    def forward(self, x, grid, omega=None):
+        x = super().forward(x, omega)
+        if self.pos_cnn is None:
+            return x
+        patches = self.patches(x, grid)
+        placed = to_tokens(patches + self.pos_cnn(patches))
+        return torch.cat([x[:, :1], placed], 1) if self.attn.prefix else placed
+
+
 class LvVit(nn.Module):
-    """Dense, its patches are classified too; in training the tokens of a box are swapped between mirrored images."""
+    """SP-ViT is the same with a prior in the first blocks, which the class token joins after. Dense, its patches are
+    classified too; in training the tokens of a box are swapped between mirrored images. Without classes it is a
+    backbone."""
 
     maps = True
 
     def __init__(self, config, flex=None):
         super().__init__()
         dim, side = config["dim"], config["image_size"] // config["tokenizer"]["patch_size"]
-        if config["pos_cnn"] or config["sp_layers"]:
-            raise ValueError("this peer knows no SP-ViT")
-        self.side, self.mixes = side, config["mix_token"]
+        self.grid, self.mixes, self.sp_layers = (side, side), config["mix_token"], config["sp_layers"]
         self.patch_embed = ConvStem(config)
         self.cls_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
-        self.pos_embed = nn.Parameter(torch.randn(1, 1 + side * side, dim) * 0.02)
-        self.blocks = nn.Sequential(*[
-            Block(dim, Attention(dim, config["attention"], (side, side), 1, flex), config["mlp_ratio"], rate,
-                  config["skip_lam"]) for rate in drop_rates(config, config["depth"])])
+        self.pos_embed = nn.Parameter(torch.randn(1, (self.sp_layers == 0) + side * side, dim) * 0.02)
+        plain, prior = {**config["attention"], "prior": None}, config["attention"].get("prior")
+        shared = prior is not None and prior["sharing"] == "model"
+        self.prior = prior_of(prior, 1, side) if shared else None
+        first = plain if shared else config["attention"]
+        self.blocks = nn.ModuleList()
+        for i, rate in enumerate(drop_rates(config, config["depth"])):
+            has_class = i >= self.sp_layers
+            attention = Attention(dim, plain if has_class else first, self.grid, int(has_class), flex)
+            self.blocks.append(LvBlock(dim, attention, config, rate))
+        if config["num_classes"] == 0:
+            return
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, config["num_classes"])
         self.aux_head = nn.Linear(dim, config["num_classes"]) if config["dense"] else None
 
     def draw_box(self):
         """[h, w] of bools, true inside the box."""
-        half = int(self.side * (1 - random.random()) ** 0.5) // 2
-        at = torch.arange(self.side)
-        y, x = ((at - random.randrange(self.side)) for _ in range(2))
+        half = int(self.grid[0] * (1 - random.random()) ** 0.5) // 2
+        at = torch.arange(self.grid[0])
+        y, x = ((at - random.randrange(self.grid[0])) for _ in range(2))
         return ((y >= -half) & (y < half))[:, None] & ((x >= -half) & (x < half))
 
-    def tokens(self, image, box):
+    def features(self, image, box=None, wanted=()):
+        """The tokens after the last block, and the maps [B, D, h, w] after the wanted ones."""
         x = self.patch_embed(image)
         if box is not None:
             x = torch.where(box, x.flip(0), x)
-        x = with_class_token(self.cls_token, to_tokens(x))
-        return self.norm(self.blocks(x + self.pos_embed.to(x.dtype)))
+        x, maps = to_tokens(x), []
+        if self.sp_layers == 0:
+            x = with_class_token(self.cls_token, x)
+        x = x + self.pos_embed.to(x.dtype)
+        omega = None if self.prior is None else self.prior()
+        for i, block in enumerate(self.blocks):
+            if i == self.sp_layers > 0:
+                x = with_class_token(self.cls_token, x)
+            x = block(x, self.grid, omega if i < self.sp_layers else None)
+            if i in wanted:
+                maps.append(block.patches(x, self.grid))
+        return x, maps
 
     def forward(self, image, box=None):
         """Logits [B, K]; of a dense one (logits, the patches' logits [B, N, K])."""
-        x = self.tokens(image, box)
+        x = self.norm(self.features(image, box)[0])
         if self.aux_head is None:
             return self.head(x[:, 0])
         aux = self.aux_head(x[:, 1:])
@@ -158,14 +198,38 @@ class LvVit(nn.Module):
             aux = torch.where(box.flatten()[:, None], aux.flip(0), aux)
         return self.head(x[:, 0]), aux
 
+    def infer(self, image):
+        if self.aux_head is None:
+            return self(image)
+        logits, aux = self(image)
+        return logits + 0.5 * aux.amax(1)
+
+    def label_loss(self, logits, aux, target, patches, box, smoothing=0.0):
+        """Targets of the images [B] or [B, K], of the patches [B N] or [B N, K]; the images' are mixed by the box."""
+        loss = F.cross_entropy(logits.float(), target, label_smoothing=smoothing)
+        if box is not None:
+            other = F.cross_entropy(logits.float(), target.flip(0), label_smoothing=smoothing)
+            loss = torch.lerp(loss, other, box.float().mean())
+        return loss + 0.5 * F.cross_entropy(aux.float().flatten(0, 1), patches, label_smoothing=smoothing)
+
     def loss(self, run, image, target, smoothing=0.0):
         """Of a step: labels of images are those of their patches too."""
         if self.aux_head is None:
             return F.cross_entropy(run(image).float(), target, label_smoothing=smoothing)
         box = self.draw_box().to(image.device) if self.mixes and self.training else None
         logits, aux = run(image, box)
-        share = 0.0 if box is None else box.float().mean()
-        cross = [F.cross_entropy(logits.float(), t, label_smoothing=smoothing) for t in (target, target.flip(0))]
-        patches = F.cross_entropy(aux.float().flatten(0, 1), target.repeat_interleave(aux.shape[1]),
-                                  label_smoothing=smoothing)
-        return (1 - share) * cross[0] + share * cross[1] + 0.5 * patches
+        return self.label_loss(logits, aux, target, target.repeat_interleave(aux.shape[1]), box, smoothing)
+
+    def evaluate(self, stored):
+        """The outputs of a fixture's inputs."""
+        image, target = stored["input"], stored["target"]
+        if self.aux_head is None:
+            logits = self(image)
+            return {"logits": logits, "loss": F.cross_entropy(logits, target)}
+        top, bottom, left, right = stored["box"].tolist()
+        box = torch.zeros(self.grid, dtype=torch.bool, device=image.device)
+        box[top:bottom, left:right] = True
+        logits, aux = self(image, box)
+        loss = self.label_loss(logits, aux, target, stored["aux_target"].flatten(0, 1), box)
+        outputs = {"logits": logits, "aux_logits": aux, "loss": loss}
+        return outputs if self.training else {**outputs, "eval_logits": self.infer(image)}
