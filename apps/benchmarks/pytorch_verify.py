@@ -54,7 +54,7 @@ def error_of(found, wanted):
     return (found.cpu() - wanted).abs().max().item() / wanted.abs().max().item()
 
 
-def verify(path, device, tolerance=1e-4):
+def verify(path, device, tolerance=1e-5):
     """Whether the outputs on the file's weights are the file's, with attention of either kind; the tolerance is that of
     `tessera parity` in f32."""
     stored, metadata = read_safetensors(path)
