@@ -10,6 +10,7 @@
 #include <string>
 
 #include "apps/commands/commands.h"
+#include "apps/options/complaint.h"
 #include "apps/options/options.h"
 #include "apps/ranks/launch.h"
 
@@ -49,6 +50,10 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (!launch) return run(argc, argv);
   if (launch->rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;
+  if (launch->rank > 0)
+    tessera::let_others_complain_first();
+  else
+    tessera::write_as_launcher_does();
   const bool shared = command == "train" || command == "eval" ||
                       (command == "bench" && argc > 2 && argv[2] == std::string("scale"));
   if (shared) tessera::take_own_gpu(*launch);

@@ -37,6 +37,8 @@ Tensor coverage(const std::vector<int64_t>& starts, int64_t length, int64_t crop
 std::vector<int64_t> crop_starts(int64_t length, int64_t crop, int64_t stride) {
   check(stride > 0 && crop > 0 && length >= crop, "slide: crops of ", crop, " every ", stride, " of ", length,
         " pixels; a positive stride and a crop that fits are wanted");
+  check(stride <= crop, "slide: a stride of ", stride, " pixels from window to window leaves pixels between ",
+        "windows of ", crop, " that none of them sees; a stride of at most ", crop, " is wanted");
   std::vector<int64_t> starts;
   for (int64_t i = 0; i <= (length - crop + stride - 1) / stride; ++i)
     starts.push_back(std::min(i * stride, length - crop));

@@ -19,12 +19,12 @@ struct CropSegmenter {
 };
 
 /// The first pixels of crops along an axis: every `stride` pixels, the last crop moved back to end at the
-/// border. Fails unless stride and crop are positive and the crop fits.
+/// border. Fails unless stride and crop are positive, the stride is at most the crop, and the crop fits.
 std::vector<int64_t> crop_starts(int64_t length, int64_t crop, int64_t stride);
 
 /// Sliding-window logits of images [B, C, H, W] of any size -> [B, K, H, W], the mean over overlapping crops.
 /// Images smaller than a crop are padded with zeros on the right and at the bottom. Fails unless stride is
-/// positive.
+/// positive and at most a crop.
 Tensor slide(const CropSegmenter& segmenter, const Tensor& images, int64_t stride);
 
 /// Multi-scale testing: the class probabilities [B, K, height, width], averaged over one batch of images at

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
@@ -15,6 +16,7 @@
 #include "apps/reporting/ablation.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
+#include "apps/training/config_checks.h"
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
 #include "apps/training/session.h"
@@ -149,6 +151,14 @@ std::string refusal_of(const Ablation& a, size_t choice) {
 
 using Outcomes = std::vector<std::vector<Outcome>>;  // by choice and seed
 
+// Says what is doubtful about the choices that run, each sentence once.
+void say_doubts(const Ablation& a, const std::vector<size_t>& can_run) {
+  std::set<std::string> said;
+  for (const size_t choice : can_run)
+    for (const std::string& doubt : doubts_about(read_train_config(a.config(choice, 0), "ablate")))
+      if (said.insert(doubt).second) fmt::print(stderr, "warning: ablate: {}\n", doubt);
+}
+
 // Looks at every choice before the first run, says which the config refuses, and returns the others.
 std::vector<size_t> choices_that_can_run(const Ablation& a, Outcomes& outcomes) {
   std::vector<size_t> can_run;
@@ -187,6 +197,7 @@ bool settle(const Ablation& a, size_t choice, int64_t seed, Device device, Outco
 // Runs all cells, seed by seed, so that every choice has a score early; returns false if a signal stopped it.
 bool run_all(const Ablation& a, Device device, Outcomes& outcomes) {
   const std::vector<size_t> can_run = choices_that_can_run(a, outcomes);
+  say_doubts(a, can_run);
   size_t number = 0;
   for (int64_t seed = 0; seed < a.seeds; ++seed)
     for (const size_t choice : can_run) {

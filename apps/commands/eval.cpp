@@ -241,7 +241,9 @@ void add_sliding(Command& command, Options& options) {
                                     "Write what was made of each picture into this file: label, "
                                     "prediction, confidence, loss")
                         ->type_name("FILE"));
-  command.add_option("--stride", options.stride, "Pixels from window to window; 0: two thirds of a window")
+  command
+      .add_option("--stride", options.stride,
+                  "Pixels from window to window, a window's side at most; 0: two thirds of it")
       ->check(non_negative())
       ->type_name("N")
       ->needs(sliding);

@@ -214,7 +214,7 @@ ExitCode summarise(const Options& options) {
   rows.push_back(total);
   print_table(columns, rows);
   if (const Json side = receptive_field_of(config); !side.is_null())
-    fmt::print("\nA token is made of {0} x {0} pixels.\n", side.get<int64_t>());
+    fmt::print("\nA token is made of {0} x {0} pixels, its receptive field.\n", side.get<int64_t>());
   if (memory.contains("reason")) {
     fmt::print("\nOutput and MACs for one image. No training step has so many images at once ({}):\n{}\n",
                options.batch, memory["reason"].get<std::string>());

@@ -20,6 +20,7 @@
 #include "apps/reporting/run_record.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
+#include "apps/training/config_checks.h"
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
 #include "apps/training/run_identity.h"
@@ -67,14 +68,21 @@ std::string base_name(const TrainOptions& options, const TrainConfig& config) {
   return model_name(config) + "-" + config.data.name;
 }
 
+// Empty where the run reads no maps.
+std::string digest_of_maps(const TrainConfig& config, const Dataset& dataset) {
+  if (config.data.token_labels.empty()) return "";
+  return digest_of(TokenLabels(config.data.token_labels, dataset), dataset.train->size());
+}
+
 // Ranks that differ in any of these would compute different models. Those of a machine keep one copy of the
 // pictures from then on.
 void join_ranks(const TrainConfig& config, Dataset& dataset, const TrainOptions& options) {
   if (!options.computing.ranks) return;
   Ranks& ranks = *options.computing.ranks;
   expect_alike(ranks, options.computing);
-  expect_alike(ranks, "config", identity_of(config).dump());
+  expect_alike(ranks, "config", common_part_of(config));
   expect_alike(ranks, "data set", digest_of(dataset));
+  expect_alike(ranks, "teacher's maps (data.token_labels)", digest_of_maps(config, dataset));
   share_data(ranks, dataset);
 }
 
@@ -119,6 +127,11 @@ void check_find_lr(const TrainOptions& options) {
         "train: --find-lr ends by itself; leave --stop-after away");
 }
 
+void say_doubts(const TrainConfig& config, const TrainOptions& options) {
+  if (!writes(options)) return;
+  for (const std::string& doubt : doubts_about(config)) fmt::print(stderr, "warning: train: {}\n", doubt);
+}
+
 ExitCode start(const TrainOptions& options) {
   check_find_lr(options);
   check_kind_of_run(options);
@@ -137,10 +150,13 @@ ExitCode start(const TrainOptions& options) {
   if (config.model.contains("preset")) config.preset = config.model.at("preset").get<std::string>();
   config.model = resolve_model(config.model, dataset);
   join_ranks(config, dataset, options);
+  if (Ranks* const ranks = options.computing.ranks)
+    expect_alike(*ranks, "start (--init)", config.init.weights.empty() ? "random" : "given");
   if (options.automatic_batch()) choose_batch_for(config, dataset, options);
   if (options.overfit)
     return overfit_batch(config, dataset, options.computing, options.json) ? ExitCode::done
                                                                            : ExitCode::check_failed;
+  say_doubts(config, options);
   if (options.dry_run) {
     dry_run(config, dataset, options.computing, opened, options.json);
     return ExitCode::done;

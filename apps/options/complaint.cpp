@@ -1,7 +1,9 @@
 #include "apps/options/complaint.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "apps/options/command.h"
 #include "engine/core/error.h"
@@ -10,6 +12,8 @@
 namespace tessera {
 
 namespace {
+
+bool others_first = false;
 
 // Words that no terminal shows in one look, as a number of 300 digits or a name that no file can have, cut
 // short.
@@ -43,8 +47,11 @@ void say_to_stderr(std::string_view text) { std::fwrite(text.data(), 1, text.siz
 int complain(const std::string& message) {
   std::string text = printable(with_short_words(message));
   for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3) text.replace(at, 1, "\n  ");
+  if (others_first) std::this_thread::sleep_for(std::chrono::seconds(2));
   say_to_stderr("tessera: " + text + "\n");
   return static_cast<int>(ExitCode::bad_usage);
 }
+
+void let_others_complain_first() { others_first = true; }
 
 }  // namespace tessera

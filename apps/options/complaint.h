@@ -21,4 +21,8 @@ void say_to_stderr(std::string_view text);
 // indented, so that no name with a line end in it passes for a message.
 int complain(const std::string& message);
 
+// From here on complain() leaves two seconds to the first of several processes of one command line, which has
+// the same to say and ends all.
+void let_others_complain_first();
+
 }  // namespace tessera

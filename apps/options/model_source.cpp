@@ -47,7 +47,8 @@ Json ModelSource::config() const {
   const bool is_config = model_.ends_with(".json"), is_checkpoint = model_.ends_with(".safetensors");
   if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
   for (const Option* option : {image_size_given_, classes_given_})
-    check(option->count() == 0, model_, " says itself what ", option->get_name(), " would; leave it out");
+    if (option && option->count() > 0)
+      fail(model_, " says itself what ", option->get_name(), " would; leave it out");
   return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "engine/core/error.h"
@@ -39,7 +40,7 @@ void add_split(Checksum& sum, const Split& split, const Shape& shape) {
     sum.add(&label, sizeof label);
     if (!in_memory) add_name(sum, split, i);
   }
-  Image image;
+  Image image, mask;
   std::vector<float> latent(split.has_latents() ? static_cast<size_t>(shape.elements()) : 0);
   const int64_t chosen = in_memory ? images : std::min(images, looked_at);
   for (int64_t k = 0; k < chosen; ++k) {
@@ -50,6 +51,9 @@ void add_split(Checksum& sum, const Split& split, const Shape& shape) {
     }
     split.image(k * images / chosen, image);
     sum.add(image.pixels.data(), image.pixels.size());
+    if (!split.has_masks()) continue;
+    split.mask(k * images / chosen, mask);
+    sum.add(mask.pixels.data(), mask.pixels.size());
   }
 }
 
@@ -75,6 +79,24 @@ std::string digest_of(const Dataset& dataset) {
   add_split(sum, *dataset.train, dataset.image_shape);
   add_split(sum, *dataset.validation, dataset.image_shape);
   return sum.text();
+}
+
+std::string digest_of(const TokenLabels& labels, int64_t images) {
+  Checksum sum;
+  std::vector<float> map(static_cast<size_t>(labels.shape().elements()));
+  const int64_t chosen = std::min(images, looked_at);
+  for (int64_t k = 0; k < chosen; ++k) {
+    labels.read(k * images / chosen, map.data());
+    sum.add(map.data(), map.size() * sizeof(float));
+  }
+  return sum.text();
+}
+
+std::string common_part_of(const TrainConfig& config) {
+  Json common = to_json(config);
+  for (const char* key : {"about", "init"}) common.erase(key);
+  for (const char* key : {"dir", "token_labels", "cache_mb", "on_device"}) common["data"].erase(key);
+  return common.dump();
 }
 
 std::string digest_of(const Model& model) {

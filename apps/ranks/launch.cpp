@@ -31,9 +31,10 @@ std::optional<int> number_in(const char* variable) {
   return std::from_chars(text, end, number).ptr == end ? std::optional(number) : std::nullopt;
 }
 
-volatile std::sig_atomic_t child = 0;
+volatile std::sig_atomic_t child = 0, was_told_to_end = 0;
 
 extern "C" void pass_on(int number) {
+  if (number == SIGTERM) was_told_to_end = 1;
   if (child > 0) kill(child, number);
 }
 
@@ -83,10 +84,24 @@ std::string name_of(const Launch& launch) {
 }
 
 bool leaves_to_first(const Launch& launch, const std::string& command) {
+  const bool named = !command.empty() && command.front() != '-';
   if (launch.rank == 0)
-    fmt::print(stderr, "note: tessera {} computes in one process; the {} others that {} started end\n",
-               command, launch.size - 1, launch.by);
+    fmt::print(stderr, "note: {} computes in one process; of {} that {} started the others end\n",
+               named ? "tessera " + command : "this", launch.size, launch.by);
   return launch.rank != 0;
+}
+
+std::chrono::seconds rank_patience() {
+  const int seconds = number_in("TESSERA_RANK_PATIENCE").value_or(0);
+  return std::chrono::seconds(seconds > 0 ? seconds : 25);
+}
+
+void write_as_launcher_does() {
+  std::error_code none;  // of a launcher on another machine, or of another user, nothing is known
+  const std::string to =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), none).string();
+  const bool to_terminal = to.starts_with("/dev/pts/") || to.starts_with("/dev/tty");
+  if (!to.empty() && !to_terminal) setenv("TERM", "dumb", 1);
 }
 
 int run_watched(const Launch& launch, const std::function<int()>& work) {
@@ -103,13 +118,13 @@ int run_watched(const Launch& launch, const std::function<int()>& work) {
   action.sa_handler = pass_on;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int by = WTERMSIG(status);
-  if (by != SIGTERM)  // which a launcher sends to the ranks that are left
+  if (by != SIGTERM || !was_told_to_end)  // a launcher tells the ranks that are left
     fmt::print(stderr, "error: {} was ended by signal {} ({}{}); so all ranks end\n", name_of(launch), by,
                strsignal(by), by == SIGKILL ? ", as when memory runs out" : "");
   return 2;

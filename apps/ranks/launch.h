@@ -2,6 +2,7 @@
 
 // How a launcher of several processes started this one, by the variables that it sets.
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,9 +33,17 @@ void take_own_gpu(const Launch& launch);
 /// so on stderr.
 bool leaves_to_first(const Launch& launch, const std::string& command);
 
+/// mpirun gives the first rank a terminal of its own even where mpirun writes into a file. There this sets
+/// TERM=dumb, so that the rank writes lines as into a file. Call it in the process that was launched.
+void write_as_launcher_does();
+
 /// Runs `work` in a child process, passes signals on to it and returns its exit code. Where a signal has
 /// ended it (as SIGKILL does when memory runs out), a line on stderr names rank, host and signal, and the
-/// code is 2.
+/// code is 2. A SIGTERM that this process was sent itself is the launcher's, and needs no line.
 int run_watched(const Launch& launch, const std::function<int()>& work);
+
+/// How long ranks wait for one that does nothing, or does not join them: 25 seconds, or the
+/// TESSERA_RANK_PATIENCE seconds of the environment.
+std::chrono::seconds rank_patience();
 
 }  // namespace tessera

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/ranks/launch.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -33,11 +34,18 @@ constexpr std::chrono::milliseconds between_beats{1000};
 
 constexpr std::chrono::seconds longest_work{600};  // without a call for messages
 
-// How long a rank may do nothing while others wait, in TESSERA_RANK_PATIENCE seconds. All end within 30.
-std::chrono::seconds patience() {
-  const char* given = std::getenv("TESSERA_RANK_PATIENCE");
-  const int seconds = given ? std::atoi(given) : 0;
-  return std::chrono::seconds(seconds > 0 ? seconds : 25);
+// A message that another rank did not send so is a fault of a program, not of the network; MPI itself would
+// end all with a code of its own.
+void end_by_fault(MPI_Comm* comm, int* code, ...) {
+  char why[MPI_MAX_ERROR_STRING] = "", host[256] = "";
+  int rank = 0, size = 1, length = 0;
+  MPI_Comm_rank(*comm, &rank);
+  MPI_Comm_size(*comm, &size);
+  MPI_Error_string(*code, why, &length);
+  gethostname(host, sizeof host - 1);
+  fmt::print(stderr, "error: rank {} of {} on {}: {}; so all ranks end\n", rank, size, host, why);
+  std::fflush(stderr);
+  _exit(2);
 }
 
 double milliseconds_of(clockid_t clock) {
@@ -62,7 +70,11 @@ constexpr int64_t least_work = 10;  // between two beats, of a rank that does an
 class Heartbeat {
  public:
   Heartbeat(MPI_Comm world, int rank, std::vector<std::string> hosts, std::mutex& calls)
-      : rank_(rank), hosts_(std::move(hosts)), calls_(calls), peers_(hosts_.size()), patience_(patience()) {
+      : rank_(rank),
+        hosts_(std::move(hosts)),
+        calls_(calls),
+        peers_(hosts_.size()),
+        patience_(rank_patience()) {
     MPI_Comm_dup(world, &comm_);
     const Clock::time_point now = Clock::now();
     for (size_t i = 0; i < peers_.size(); ++i) {
@@ -193,6 +205,9 @@ class MpiRanks : public Ranks {
  public:
   MpiRanks() {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Errhandler on_fault;
+    MPI_Comm_create_errhandler(end_by_fault, &on_fault);
+    MPI_Comm_set_errhandler(comm_, on_fault);  // which copies of it inherit
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     MPI_Comm host;

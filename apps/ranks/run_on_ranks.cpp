@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <set>
+#include <stop_token>
 #include <thread>
 
 #include "apps/ranks/launch.h"
@@ -56,6 +59,21 @@ void share_cores(Ranks& ranks, bool threads_given) {
   _exit(static_cast<int>(ExitCode::bad_usage));
 }
 
+// MPI waits without end for a process that never joins, as one that runs another command.
+std::unique_ptr<Ranks> join(const Launch& launch) {
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  const std::jthread watch([&](const std::stop_token& joined) {
+    std::unique_lock lock(mutex);
+    ended.wait_for(lock, joined, rank_patience(), [] { return false; });
+    if (!joined.stop_requested())
+      end_all(launch, fmt::format("waited {} seconds for the other ranks to join; {} must start this command "
+                                  "on all of them (TESSERA_RANK_PATIENCE=SECONDS waits longer)",
+                                  rank_patience().count(), launch.by));
+  });
+  return start_mpi();
+}
+
 std::string why_not_joined(const Launch& launch) {
   return has_mpi() ? fmt::format(
                          "{} started {} processes that MPI does not join, so each would compute the whole; "
@@ -74,7 +92,7 @@ ExitCode run_on_ranks(bool threads_given, const std::function<ExitCode(Ranks*)>&
   if (!launch) return work(nullptr);
   std::unique_ptr<Ranks> ranks;  // outlives an error: its end waits for the other ranks
   try {
-    ranks = start_mpi();
+    ranks = join(*launch);
     if (!ranks) end_all(*launch, why_not_joined(*launch));
     share_cores(*ranks, threads_given);
     const ExitCode code = work(ranks.get());

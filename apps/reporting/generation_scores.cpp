@@ -146,7 +146,8 @@ double frechet_distance(const NormalFit& a, const NormalFit& b) {
 InceptionScore inception_score(const Tensor& probabilities, int64_t splits) {
   const Numbers rows = matrix_of(probabilities, "probabilities");
   const int64_t count = probabilities.dim(0), classes = probabilities.dim(1);
-  check(splits >= 1 && splits <= count, "score: ", splits, " splits of ", count, " rows");
+  check(splits >= 1 && splits <= count, "score: ", splits, " splits of ", count, " rows; wanted 1 to ", count,
+        ", so that each has a row (--splits N)");
   for (int64_t i = 0; i < count; ++i) {
     const double *row = rows.data() + i * classes, sum = std::accumulate(row, row + classes, 0.0);
     check(std::abs(sum - 1) < 1e-3 && *std::min_element(row, row + classes) >= 0, "score: row ", i,

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 
 #include "apps/reporting/ablation.h"
 #include "apps/reporting/chart.h"
 #include "apps/reporting/html.h"
-#include "apps/reporting/run_list.h"
-#include "apps/reporting/run_record.h"
 #include "apps/reporting/table.h"
 #include "apps/training/csv.h"
 #include "apps/training/recipe.h"
 #include "engine/core/error.h"
-#include "models/model.h"
-#include "models/presets.h"
 
 namespace tessera {
 
@@ -67,16 +62,6 @@ std::string measured_figure(const Json& rows) {
       }));
 }
 
-// Whether the network is the preset for its own picture size and classes, judged by its parameters.
-bool is_preset(const Json& model, const std::string& name) {
-  try {
-    const Json own = preset(name, model.at("image_size"), model.at("num_classes"));
-    return cost_of(own).parameters == cost_of(model).parameters;
-  } catch (const std::exception&) {  // no preset of this program, or no classifier
-    return false;
-  }
-}
-
 std::string or_dash(const Json& value, CellFormat format) { return value.is_null() ? "-" : format(value); }
 
 std::string rate(const Json& value) {
@@ -92,8 +77,10 @@ std::vector<PublishedRow> published_rows() {
     if (!entry.contains("table2")) continue;
     const Json& numbers = entry["table2"];
     const std::string about = entry["about"];  // what differs from the paper follows in brackets
+    const Json config = entry.value("config", Json::object());
     PublishedRow row{model,
                      about.substr(0, about.find(" (")),
+                     config.value("model", Json{{"preset", model}}),
                      numbers["images_per_second"],
                      numbers["macs"],
                      numbers["parameters"],
@@ -107,18 +94,6 @@ std::vector<PublishedRow> published_rows() {
 const std::vector<std::string>& published_datasets() {
   static const std::vector<std::string> names{"cifar10", "cifar100", "svhn", figure_dataset};
   return names;
-}
-
-Json runs_for_table(const std::filesystem::path& folder) {
-  Json rows = list_runs(folder).rows;
-  for (Json& row : rows) {
-    row["preset"] = nullptr;
-    const Json config = read_run(row["path"].get<std::string>()).config;
-    if (const std::string name = config.value("preset", "");
-        !name.empty() && is_preset(config["model"], name))
-      row["preset"] = name;
-  }
-  return rows;
 }
 
 Json accuracy_of(const Json& runs, const std::string& model, const std::string& dataset) {

@@ -2,7 +2,6 @@
 
 // Table 2 of Lee et al., "Vision Transformer for Small-Size Datasets" (2021), beside what is measured here.
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@ namespace tessera {
 /// A row as the paper has it. Its throughput is of an RTX 2080 Ti, with 128 images of 64 x 64 pixels a batch.
 struct PublishedRow {
   std::string model, about;  ///< the preset, and the paper's name of it
+  Json model_of_row;         ///< the preset with what the row's recipe changes in it
   double images_per_second = 0, macs = 0, parameters = 0;
   std::map<std::string, double> top1;  ///< by data set, in percent
 };
@@ -25,11 +25,8 @@ std::vector<PublishedRow> published_rows();
 /// The table's data sets, in the paper's order.
 const std::vector<std::string>& published_datasets();
 
-/// The rows of list_runs() with "preset": the preset that the run trained, null for a model of its own or one
-/// with another number of parameters.
-Json runs_for_table(const std::filesystem::path& folder);
-
-/// The best validation top-1 (a fraction) of those `runs` that trained the preset on that data set:
+/// The best validation top-1 (a fraction) of those `runs` (runs_for_table) that trained the preset on that
+/// data set:
 /// {"count", "mean", "deviation" (null for one run), "epochs": [of each run]}; null without such a run.
 Json accuracy_of(const Json& runs, const std::string& model, const std::string& dataset);
 

@@ -10,7 +10,8 @@ namespace tessera {
 
 namespace {
 
-constexpr std::array<uint8_t, 3> paper{250, 250, 247}, ink{40, 44, 52}, faint_ink{110, 114, 122};
+constexpr std::array<uint8_t, 3> paper{250, 250, 247}, ink{40, 44, 52}, faint_ink{110, 114, 122},
+    rule_ink{230, 60, 40};
 
 }  // namespace
 
@@ -26,6 +27,15 @@ void Sheet::put(const Image& image, int y, int x, int factor) {
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j)
       std::copy_n(image.at(i / factor, j / factor), 3, image_.at(y + i, x + j));
+}
+
+void Sheet::rule(int y, int x, int side, int step) {
+  for (int i = 0; i < side; ++i)
+    for (int j = 0; j < side; ++j) {
+      const bool on_line = i % step == 0 || j % step == 0 || i == side - 1 || j == side - 1;
+      if (on_line && y + i < image_.height && x + j < image_.width)
+        std::ranges::copy(rule_ink, image_.at(y + i, x + j));
+    }
 }
 
 void Sheet::write(const std::string& text, int y, int x, int width, bool faint) {

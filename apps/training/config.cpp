@@ -69,6 +69,7 @@ InitConfig read_init(Fields f) {
   i.weights = f.get<std::string>("weights", i.weights);
   i.resize_positions = f.get("resize_positions", i.resize_positions);
   i.fresh_head = f.get("fresh_head", i.fresh_head);
+  i.expected = f.get("expected", i.expected);
   f.done();
   check(!i.weights.empty() || (!i.resize_positions && !i.fresh_head), f.where(),
         ": resize_positions and fresh_head say how weights are read; give their file too");
@@ -240,7 +241,8 @@ Json to_json(const TrainConfig& c) {
           {"init",
            {{"weights", c.init.weights},
             {"resize_positions", c.init.resize_positions},
-            {"fresh_head", c.init.fresh_head}}},
+            {"fresh_head", c.init.fresh_head},
+            {"expected", c.init.expected}}},
           {"data", to_json(c.data)},
           {"augment", to_json(c.augment)},
           {"batch", c.batch},

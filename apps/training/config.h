@@ -74,6 +74,7 @@ struct InitConfig {
   std::string weights;            ///< .safetensors, Tessera's or timm's, or a run folder; empty: none
   bool resize_positions = false;  ///< resize position embeddings to the image size, see models/weights.h
   bool fresh_head = false;        ///< leave out the file's classifier, see models/weights.h
+  bool expected = false;          ///< the recipe is meant to begin with weights; a run without them says so
 };
 
 /// The defaults are the regime of "Vision Transformer for Small-Size Datasets", with one pass an epoch.

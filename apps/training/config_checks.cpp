@@ -1,10 +1,23 @@
 #include "apps/training/config_checks.h"
 
+#include <sstream>
+
 #include "apps/training/augment_config.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
 
 namespace tessera {
+
+namespace {
+
+// The warm-up, and the cool-down if there is one, fill all epochs. Those of `steps` depend on the data.
+bool never_decays(const TrainConfig& c) {
+  const ScheduleConfig& s = c.schedule;
+  return c.steps == 0 && s.decay != "none" && s.warmup_epochs > 0 &&
+         s.warmup_epochs + s.cooldown_epochs == static_cast<double>(c.epochs);
+}
+
+}  // namespace
 
 void check_schedule(const TrainConfig& c, const std::string& where) {
   check(c.schedule.min_lr <= c.optimizer.lr, where, ": schedule.min_lr ", c.schedule.min_lr,
@@ -25,6 +38,26 @@ void check_no_key_is_idle(const TrainConfig& c, const std::string& where) {
   check(c.schedule.decay != "none" || c.schedule.cooldown_epochs == 0, where,
         ": schedule.cooldown_epochs is ", c.schedule.cooldown_epochs,
         ", but schedule.decay is none, which never reaches min_lr; leave one of them out");
+}
+
+std::vector<std::string> doubts_about(const TrainConfig& c) {
+  std::vector<std::string> doubts;
+  if (never_decays(c)) {
+    std::ostringstream text;
+    text << "schedule.warmup_epochs " << c.schedule.warmup_epochs;
+    if (c.schedule.cooldown_epochs > 0)
+      text << " and schedule.cooldown_epochs " << c.schedule.cooldown_epochs << " take";
+    else
+      text << " takes";
+    text << " the whole run (epochs " << c.epochs << "), so the learning rate never decays; a smaller "
+         << "--set schedule.warmup_epochs=N leaves it time to";
+    doubts.push_back(text.str());
+  }
+  if (c.init.expected && c.init.weights.empty())
+    doubts.emplace_back(
+        "this recipe is meant to start from trained weights, --init FILE; without them it trains from "
+        "scratch");
+  return doubts;
 }
 
 }  // namespace tessera

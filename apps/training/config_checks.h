@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "apps/training/config.h"
 
@@ -10,5 +11,8 @@ namespace tessera {
 // Messages begin with `where`.
 void check_schedule(const TrainConfig& config, const std::string& where);
 void check_no_key_is_idle(const TrainConfig& config, const std::string& where);
+
+// What a new run of the config would do that is hardly meant, though nothing contradicts: a sentence each.
+std::vector<std::string> doubts_about(const TrainConfig& config);
 
 }  // namespace tessera

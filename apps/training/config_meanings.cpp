@@ -15,6 +15,8 @@ std::span<const ConfigMeaning> meanings_of_training() {
        "drawn at random"},
       {"init.resize_positions", "resizes the file's position embeddings to the image size"},
       {"init.fresh_head", "leaves the file's classifier out, for other classes"},
+      {"init.expected",
+       "the recipe fine-tunes trained weights; without `--init` it warns, and trains from scratch"},
       {"data.name", "the data set, see `tessera data`"},
       {"data.dir", "its folder; recipes leave it out and `--data` gives it"},
       {"data.image_size", "pixels a side; 0: the data set's own"},

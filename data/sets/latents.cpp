@@ -27,6 +27,8 @@ class LatentFile {
   explicit LatentFile(const fs::path& path) : tensors_(path), drawn_(!tensors_.has("latents")) {
     check(!drawn_ || tensors_.has("means"), tensors_.where(),
           ": has neither a tensor 'latents' nor 'means' and 'logvars'");
+    check(!drawn_ || tensors_.has("logvars"), tensors_.where(),
+          ": has no tensor 'logvars' beside 'means'; wanted both, or 'latents' alone");
     const char* name = drawn_ ? "means" : "latents";
     shape_ = shape_of(name);
     check(!drawn_ || shape_of("logvars") == shape_, tensors_.where(), ": 'logvars' is ",

@@ -114,6 +114,31 @@ TEST_CASE("fine-tuning at a larger size begins with the weights of a run at the 
       small + after);
   CAPTURE(said.err);
   CHECK(said.code == 0);
+  CHECK(said.err.find("trained weights") == std::string::npos);
+  const Said from_scratch =
+      tessera_program("train --recipe sp-vit-s-imagenet-384 --set data.image_size=96 --stop-after 1" + small +
+                      (folder / "scratch").string());
+  CHECK(from_scratch.code == 0);
+  CHECK(from_scratch.err ==
+        "warning: train: this recipe is meant to start from trained weights, --init FILE; "
+        "without them it trains from scratch\n");
   CHECK(said.out.find("lr 5.00e-06") != std::string::npos);
   CHECK(std::filesystem::exists(std::filesystem::path(after) / "report.html"));
+}
+
+TEST_CASE("train and ablate say that a warm-up as long as the run leaves no epoch to decay in") {
+  const TemporaryFolder folder;
+  const std::string small =
+      " --recipe demo --epochs 1 --set schedule.warmup_epochs=1 --set data.train_images=8"
+      " --set data.validation_images=8 --set batch=8 --set model.dim=18 --set model.depth=1 --out ";
+  const std::string wanted =
+      "schedule.warmup_epochs 1 takes the whole run (epochs 1), so the learning rate never decays";
+  const Said one = tessera_program("train" + small + (folder / "one").string());
+  CHECK(one.code == 0);
+  CHECK(one.err.starts_with("warning: train: " + wanted));
+  const Said grid = tessera_program("ablate" + small + (folder / "grid").string() +
+                                    " --grid model.attention.scale=fixed,learned");
+  CHECK(grid.code == 0);
+  CHECK(grid.err.starts_with("warning: ablate: " + wanted));
+  CHECK(grid.err.find(wanted) == grid.err.rfind(wanted));  // once
 }

@@ -2,6 +2,7 @@
 
 #include "data/formats/image.h"
 #include "engine/core/random.h"
+#include "models/presets.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -19,6 +20,23 @@ void put_folder(const std::filesystem::path& root, int count) {
         for (uint8_t& byte : image.pixels) byte = static_cast<uint8_t>(random.below(256));
         write_png(root / split / name / (std::to_string(i) + ".png"), image);
       }
+    }
+}
+
+// The picture's pixel (i, j) in the panel of a sheet of tokens of 32 x 32 pixels, each drawn as 5 x 5.
+const uint8_t* token_pixel(const Image& sheet, int panel, int i, int j) {
+  return sheet.at(16 + 3 * 24 + 5 * i + 2, 16 + panel * (160 + 6) + 5 * j + 2);
+}
+
+// The panel holds the picture's pixel (i + dy, j + dx) at (i, j), and the colour at (y, x) where there is
+// none.
+void check_shifted(const Image& sheet, int panel, int dy, int dx, int y, int x) {
+  const auto inside = [](int k) { return k >= 0 && k < 32; };
+  for (int i = 0; i < 32; ++i)
+    for (int j = 0; j < 32; ++j) {
+      const uint8_t* wanted = inside(i + dy) && inside(j + dx) ? token_pixel(sheet, 0, i + dy, j + dx)
+                                                               : token_pixel(sheet, panel, y, x);
+      REQUIRE(std::equal(wanted, wanted + 3, token_pixel(sheet, panel, i, j)));
     }
 }
 
@@ -84,6 +102,53 @@ TEST_CASE("tessera data show: pictures whose pixels have classes, and mixed ones
     CHECK(said.code == 0);
     CHECK(load_image(out).width == 2 * 16 + 96 + 2 * 6 + 2 * (96 + 6));
   }
+}
+
+TEST_CASE("tessera data show: what a tokenizer sees, the picture and its shifted copies under a grid") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "tokens.png";
+  const std::string show =
+      "data show shapes --set data.train_images=20 --pictures 2 --out " + out + " --tokens ";
+  const Said said = tessera_program(show + "s-vit");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(said.out.find("patches of 4 x 4 pixels; 4 copies shifted by 2 pixels") != std::string::npos);
+  const Image sheet = load_image(out);
+  CHECK(sheet.width == 2 * 16 + 5 * (160 + 6) - 6);
+  check_shifted(sheet, 1, -2, -2, 0, 0);  // moved down right
+  check_shifted(sheet, 2, -2, 2, 0, 31);
+  check_shifted(sheet, 3, 2, -2, 31, 0);
+  check_shifted(sheet, 4, 2, 2, 31, 31);
+  const auto on_line = [&](int i, int j) { return sheet.at(88 + i, 16 + j)[0] == 230; };
+  for (int k = 0; k < 8; ++k) CHECK((on_line(20 * k, 7) && on_line(7, 20 * k)));
+  CHECK(!on_line(7, 7));
+
+  Json all = preset("s-vit", 32, 10);
+  all["tokenizer"]["directions"] = "all";
+  all["tokenizer"]["ratio"] = 0.25;
+  put(folder / "all.json", all.dump());
+  REQUIRE(tessera_program(show + (folder / "all.json").string()).code == 0);
+  const Image nine = load_image(out);
+  CHECK(nine.width == 2 * 16 + 9 * (160 + 6) - 6);
+  check_shifted(nine, 1, 0, -1, 0, 0);  // moved right
+  check_shifted(nine, 4, 1, 0, 31, 0);  // moved up
+}
+
+TEST_CASE("tessera data show: the tokens of a plain tokenizer, of a soft split, and of no tokenizer") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "tokens.png";
+  const std::string show =
+      "data show shapes --set data.train_images=20 --pictures 1 --out " + out + " --tokens ";
+  REQUIRE(tessera_program(show + "vit").code == 0);
+  CHECK(load_image(out).width == 2 * 16 + 160);
+  const Said split = tessera_program(show + "sl-t2t");
+  CAPTURE(split.err);
+  CHECK(split.out.find("a token every 4 x 4 pixels; 4 copies shifted by 1 pixel,") != std::string::npos);
+  CHECK(tessera_program(show + "resnet56").complains_of("has no tokenizer"));
+  CHECK(tessera_program(show + "dit-s-2").complains_of("4 channels"));
+  CHECK(tessera_program(show + "s-vti").complains_of("did you mean"));
+  CHECK(tessera_program(show + "s-vit --set augment.flip=false").complains_of("without augmentation"));
+  CHECK(tessera_program(show + "s-vit --versions 2").code == 2);
 }
 
 TEST_CASE("tessera data show: what it refuses") {

@@ -64,6 +64,8 @@ TEST_CASE("score refuses what it cannot compare, with the reason") {
   refused({{"features", matrix({1, 2}, 2)}}, "at least 2");
   refused({{"probabilities", matrix({1, 1}, 2)}}, "is no distribution", "--splits 1");
   refused({{"mu", Tensor::zeros({2})}, {"sigma", Tensor::zeros({2, 2})}}, "has none", "--neighbours 1");
+  refused({{"features", matrix({1, 2, 3, 4}, 2)}, {"probabilities", matrix({1, 0, 0, 1}, 2)}},
+          "3 splits of 2 rows; wanted 1 to 2", "--splits 3");
   check_refused("score " + good + " " + (folder / "none.npz").string(), "none.npz");
   put(folder / "broken.npz", "PK");
   check_refused("score " + good + " " + (folder / "broken.npz").string(), "broken.npz");

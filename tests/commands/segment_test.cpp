@@ -86,6 +86,7 @@ TEST_CASE("a segmenter trains on masks and is judged by its pixels") {
   CHECK(!sliding.contains("loss"));
   const Said scales = tessera_program("eval " + run + " --sliding --scales 1,1.5 --flip --stride 8");
   CHECK(scales.out.find("mean class accuracy") != std::string::npos);
+  check_refused("eval " + run + " --sliding --scales 3 --stride 20", "a stride of at most 16 is wanted");
   CHECK(tessera_program("eval " + run + " --flip").code == 2);
   const Said table = tessera_program("eval " + run);
   CHECK(table.out.find("mean IoU") != std::string::npos);

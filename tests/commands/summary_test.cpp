@@ -41,6 +41,7 @@ TEST_CASE("tessera summary: the receptive field of a token") {
     REQUIRE(said.code == 0);
     CHECK(said.json().at("receptive_field") == side);
   }
+  CHECK(tessera_program("summary vit").out.find("4 x 4 pixels, its receptive field") != std::string::npos);
   CHECK(tessera_program("summary --json t2t").json().at("receptive_field").is_null());
   CHECK(tessera_program("summary --json resnet56").json().at("receptive_field").is_null());
 }

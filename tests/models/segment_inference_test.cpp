@@ -26,9 +26,12 @@ TEST_CASE("slide: where crops start") {
   CHECK(crop_starts(10, 4, 3) == Starts{0, 3, 6});
   CHECK(crop_starts(11, 4, 3) == Starts{0, 3, 6, 7});
   CHECK(crop_starts(4, 4, 3) == Starts{0});
-  CHECK(crop_starts(5, 4, 9) == Starts{0, 1});
+  CHECK(crop_starts(9, 4, 4) == Starts{0, 4, 5});
   CHECK(error_of([] { crop_starts(3, 4, 3); }).starts_with("slide: crops of 4 every 3 of 3 pixels;"));
   CHECK(error_of([] { crop_starts(4, 4, 0); }).starts_with("slide: crops of 4 every 0 of 4 pixels;"));
+  CHECK(error_of([] { crop_starts(16, 4, 9); }) ==  // the pixels between would be 0 / 0
+        "slide: a stride of 9 pixels from window to window leaves pixels between windows of 4 that none of "
+        "them sees; a stride of at most 4 is wanted");
 }
 
 TEST_CASE("slide: the logits of overlapping crops are averaged") {

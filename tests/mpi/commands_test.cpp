@@ -1,7 +1,5 @@
 // Commands that are started on several ranks.
 
-#include "apps/ranks/alike.h"
-#include "apps/ranks/launch.h"
 #include "apps/ranks/scale_model.h"
 #include "apps/ranks/shared_data.h"
 #include "data/registry.h"
@@ -41,13 +39,24 @@ TEST_CASE("other commands compute in the first process, and say so in a line") {
   const Said said = on_ranks(2, "models --json");
   CHECK(said.code == 0);
   CHECK(said.out == tessera_program("models --json").out);
-  CHECK(said.err.find("note: tessera models computes in one process; the 1 others that mpirun started end") !=
+  CHECK(said.err.find(
+            "note: tessera models computes in one process; of 2 that mpirun started the others end") !=
         std::string::npos);
   const TemporaryFolder folder;
   const Said search =
       on_ranks(2, "train --find-lr --out " + (folder / "run").string() + few_batches(small_vit_of_ranks));
   CHECK(search.code == 2);
   CHECK(search.err.find("--find-lr computes on one rank") != std::string::npos);
+}
+
+TEST_CASE("an option that is not known is refused once, whatever the number of ranks") {
+  if (!with_mpi()) return;
+  const Said said = on_ranks(3, "train --outt run");
+  CHECK(said.code == 2);
+  const std::string words = "unknown option --outt";
+  const size_t at = said.err.find(words);
+  REQUIRE(at != std::string::npos);
+  CHECK(said.err.find(words, at + 1) == std::string::npos);
 }
 
 TEST_CASE("tessera bench scale measures a reduction and predicts, and refuses an unknown network") {
@@ -87,41 +96,6 @@ TEST_CASE("the model of scaling has the limits of its formula") {
   CHECK(branches_a_rank(3, 2) == 2);  // [0, 2) [2, 3), and [3, 4) [4, 6)
 }
 
-TEST_CASE("a launcher is known by its variables") {
-  const auto launch_of = [](const std::vector<std::pair<const char*, const char*>>& variables) {
-    for (const auto& [name, value] : variables) setenv(name, value, 1);
-    const auto launch = launch_of_environment();
-    for (const auto& [name, value] : variables) unsetenv(name);
-    return launch;
-  };
-  const auto check_launch = [](const std::optional<Launch>& launch, const std::string& by, int rank, int size,
-                               int local_rank) {
-    REQUIRE(launch.has_value());
-    CHECK(launch->by == by);
-    CHECK(launch->rank == rank);
-    CHECK(launch->size == size);
-    CHECK(launch->local_rank == local_rank);
-  };
-  check_launch(launch_of({{"SLURM_STEP_ID", "0"},
-                          {"SLURM_NTASKS", "8"},
-                          {"SLURM_STEP_NUM_TASKS", "4"},
-                          {"SLURM_PROCID", "3"},
-                          {"SLURM_LOCALID", "1"}}),
-               "srun", 3, 4, 1);
-  check_launch(launch_of({{"WORLD_SIZE", "4"}, {"RANK", "2"}, {"LOCAL_RANK", "0"}}), "torchrun", 2, 4, 0);
-  check_launch(launch_of({{"OMPI_COMM_WORLD_SIZE", "2"},
-                          {"OMPI_COMM_WORLD_RANK", "1"},
-                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                          {"SLURM_STEP_NUM_TASKS", "1"},
-                          {"SLURM_PROCID", "0"}}),
-               "mpirun", 1, 2, 1);
-  // One process: of a batch script with room for eight tasks, and those of no sense.
-  CHECK(!launch_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}));
-  CHECK(!launch_of({{"WORLD_SIZE", "1"}, {"RANK", "0"}}));
-  CHECK(!launch_of({{"WORLD_SIZE", "4"}, {"RANK", "4"}}));
-  CHECK(!launch_of({{"WORLD_SIZE", "four"}, {"RANK", "0"}}));
-}
-
 TEST_CASE("a program without MPI says under mpirun that it runs alone") {
 #ifdef TESSERA_HAS_MPI
   MESSAGE("skipped: this program was built with MPI");
@@ -134,39 +108,6 @@ TEST_CASE("a program without MPI says under mpirun that it runs alone") {
         std::string::npos);
   CHECK(!std::filesystem::exists(folder / "run"));
 #endif
-}
-
-TEST_CASE("a rank takes the GPU of its number on its machine") {
-  CHECK(gpu_of(0, "", 4) == "0");
-  CHECK(gpu_of(3, "", 4) == "3");
-  CHECK(gpu_of(5, "", 4) == "1");
-  CHECK(gpu_of(1, "2,GPU-7f", 4) == "GPU-7f");
-  CHECK(gpu_of(2, "2,GPU-7f", 4) == "2");
-  CHECK(gpu_of(1, "", 0) == "");
-}
-
-TEST_CASE("another name or size of any file is another data set") {
-  const TemporaryFolder folder;
-  for (const char* split : {"train", "val"})
-    for (int i = 0; i < 140; ++i)
-      put_png(folder / split / (i % 2 ? "cat" : "dog") / (std::to_string(i) + ".png"),
-              random_image(4, 4, static_cast<uint64_t>(i)));
-  const auto digest = [&] { return digest_of(open_dataset("folder", folder.path(), {.image_size = 4})); };
-  const std::string before = digest();
-  CHECK(digest() == before);
-  for (int i = 0; i < 140; i += 23) {
-    CAPTURE(i);
-    const std::filesystem::path file =
-                                    folder / "train" / (i % 2 ? "cat" : "dog") / (std::to_string(i) + ".png"),
-                                other = file.parent_path() / (std::to_string(i) + "x.png");
-    std::filesystem::rename(file, other);
-    CHECK(digest() != before);
-    std::filesystem::rename(other, file);
-    CHECK(digest() == before);
-  }
-  const std::filesystem::path longer = folder / "val" / "cat" / "77.png";
-  std::filesystem::resize_file(longer, std::filesystem::file_size(longer) + 1);
-  CHECK(digest() != before);
 }
 
 TEST_CASE("ranks of a machine keep what they have decoded of files in one cache") {

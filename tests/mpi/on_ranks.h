@@ -25,6 +25,20 @@ inline Said on_ranks(int ranks, const std::string& arguments, const std::string&
                              std::to_string(ranks));
 }
 
+// One rank is started by the first command line, the others by the second.
+inline Said on_unlike_ranks(const std::string& first, const std::string& second, int others,
+                            bool first_is_rank_0) {
+  const std::string of_first = " -n 1 " + first, of_others = " -n " + std::to_string(others) + " " + second;
+  const std::string all = first_is_rank_0 ? of_first + " :" + of_others : of_others + " :" + of_first;
+  const TemporaryFolder folder;
+  const std::string err = folder / "err";
+  const int status = std::system(
+      ("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe" + all +
+       " </dev/null >/dev/null 2>" + err)
+          .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", bytes_of(err)};
+}
+
 // Weights, moments, average and metrics have the same bytes.
 inline void check_same_bytes(const std::filesystem::path& a, const std::filesystem::path& b) {
   for (const char* name :

@@ -73,7 +73,7 @@ TEST_CASE("the inception score is 1 for equal rows, K for K certain classes, and
         }).find("is no distribution") != std::string::npos);
   CHECK(error_of([] {
           inception_score(rows({1, 0}, 2), 2);
-        }).find("2 splits of 1 rows") != std::string::npos);
+        }).find("2 splits of 1 rows; wanted 1 to 1,") != std::string::npos);
 }
 
 TEST_CASE("precision and recall: points on a line, and clouds that share half of their points") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <set>
 #include <sstream>
 
 #include "tests/torture/tortured_run.h"
@@ -209,8 +210,9 @@ class NewRun {
     return below;
   }
 
-  // It ends with one line and exit code 2, or does without; and can then be gone on with, to the same end.
-  void strike(const std::string& call, int64_t at) const {
+  // It ends with one line and exit code 2, or does without; and can then be gone on with, to the same end,
+  // which is tried once for each content of the folder: most requests for memory leave one of a few.
+  void strike(const std::string& call, int64_t at) {
     CAPTURE(call);
     CAPTURE(at);
     const fs::path run = folder_ / "run";
@@ -221,6 +223,7 @@ class NewRun {
     CHECK(std::count(said.err.begin(), said.err.end(), '\n') <= 1);
     CHECK((said.code == 0 || said.err.starts_with("tessera: ")));
     const bool begun = fs::exists(run / "config.json");
+    if (!left_.insert(content_of(run)).second) return;
     if (begun) check_readable(run);
     const std::string rest = begun ? program_path() + " train --resume " + run.string() : arguments(run);
     const Said end = shell(rest);
@@ -247,14 +250,32 @@ class NewRun {
     return fs::remove(folder_ / "mark");
   }
 
+  // All that a run goes on from: the names and bytes of its files; of those that hold times the lines and how
+  // they end.
+  static std::string content_of(const fs::path& run) {
+    std::string content;
+    if (!fs::exists(run)) return content;
+    for (const std::string& name : files_of(run)) {
+      const std::string bytes = bytes_of(run / name);
+      content += name + '\n';
+      if (name == "events.jsonl" || name == "report.html")
+        content +=
+            std::to_string(std::count(bytes.begin(), bytes.end(), '\n')) + (bytes.ends_with('\n') ? "" : "+");
+      else
+        content += bytes;
+    }
+    return content;
+  }
+
   TemporaryFolder folder_;
+  std::set<std::string> left_;
 };
 
 }  // namespace
 
 TEST_CASE(
     "whichever call to the disk fails in a whole new run, it ends with one line and can be gone on with") {
-  const NewRun run;
+  NewRun run;
   for (const std::string call :
        {"open", "write", "short", "chmod", "fsync", "close", "rename", "mkdir", "find", "read", "flock"}) {
     const int64_t all = run.calls(call);
@@ -268,7 +289,7 @@ TEST_CASE(
 
 #ifndef FAULTS_OF_FILES_ALONE
 TEST_CASE("whichever request for memory fails, a run ends with one line, or goes on, and nothing is lost") {
-  const NewRun run;
+  NewRun run;
   for (const std::string call : {"malloc", "mmap"}) {
     const int64_t all = run.calls(call);
     const int64_t wanted = faults_wanted() == 0 ? all : std::min<int64_t>(all, faults_wanted());

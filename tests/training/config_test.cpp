@@ -1,4 +1,5 @@
 #include "apps/training/config.h"
+#include "apps/training/config_checks.h"
 
 #include <doctest/doctest.h>
 
@@ -43,6 +44,25 @@ TEST_CASE("a config is read back as it was written") {
   config.optimizer.kind = "sgd";
   config.optimizer.nesterov = true;
   CHECK(to_json(read_train_config(to_json(config), "test")) == to_json(config));
+}
+
+TEST_CASE("a warm-up as long as the run, and fine-tuning without weights, are doubtful but no error") {
+  const auto doubts = [](const char* text) {
+    return doubts_about(read_train_config(parse_json(text, "test"), "test"));
+  };
+  CHECK(doubts("{}").empty());
+  CHECK(doubts(R"({"epochs": 10, "schedule": {"warmup_epochs": 10}})") ==
+        std::vector<std::string>{
+            "schedule.warmup_epochs 10 takes the whole run (epochs 10), so the learning "
+            "rate never decays; a smaller --set schedule.warmup_epochs=N leaves it time to"});
+  const auto both = doubts(R"({"epochs": 15, "schedule": {"warmup_epochs": 5, "cooldown_epochs": 10}})");
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].find("5 and schedule.cooldown_epochs 10 take the whole run (epochs 15)") !=
+        std::string::npos);
+  CHECK(doubts(R"({"epochs": 10, "schedule": {"warmup_epochs": 10, "decay": "none"}})").empty());
+  CHECK(doubts(R"({"epochs": 10, "steps": 9, "schedule": {"warmup_epochs": 10}})").empty());
+  CHECK(doubts(R"({"init": {"expected": true}})").size() == 1);
+  CHECK(doubts(R"({"init": {"expected": true, "weights": "a.safetensors"}})").empty());
 }
 
 TEST_CASE("what a config must not hold is named with its key") {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/training/config.h"
+#include "apps/training/config_checks.h"
 #include "apps/training/step.h"
 #include "engine/core/dispatch.h"
 #include "models/model.h"
@@ -97,6 +98,14 @@ TEST_CASE("stochastic depth: constant in ViT, PiT and CaiT, linear in Swin and T
     const Json model = resolve_model(c.model, expected_data(c.data));
     CHECK(model.at("drop_path") == 0.1);
     CHECK(model.at("drop_path_rule") == rule);
+  }
+}
+
+TEST_CASE("recipes: those that fine-tune ask for weights, and none has a doubtful schedule") {
+  for (const BuiltInRecipe& each : built_in_recipes()) {
+    CAPTURE(each.name);
+    const bool fine_tunes = each.name.ends_with("-384") || each.name.ends_with("-ade20k");
+    CHECK(doubts_about(recipe(each.name)).size() == (fine_tunes ? 1 : 0));
   }
 }
 

@@ -8,10 +8,12 @@
 #include "apps/options/model_bench.h"
 #include "apps/options/options.h"
 #include "apps/reporting/measuring.h"
+#include "apps/reporting/published_runs.h"
 #include "apps/reporting/published_table.h"
 #include "apps/reporting/table.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "engine/core/printable.h"
 #include "engine/io/file.h"
 #include "models/model.h"
 #include "models/presets.h"
@@ -87,27 +89,45 @@ void print_for_people(const Json& rows) {
   print_table(scores, accuracies);
 }
 
-std::string names_of_rows() {
+// Every name that is given is a row's.
+void check_models(const std::vector<std::string>& given) {
+  std::vector<std::string> known;
   std::string names;
-  for (const PublishedRow& row : published_rows()) names += (names.empty() ? "" : ", ") + row.model;
-  return names;
+  for (const PublishedRow& row : published_rows()) {
+    known.push_back(row.model);
+    names += (names.empty() ? "" : ", ") + row.model;
+  }
+  for (const std::string& name : given)
+    check(std::ranges::find(known, name) != known.end(), "bench table: --models ", name,
+          " is no row of the paper's table", did_you_mean(name, known), "; the rows are ", names);
+}
+
+Json left_out(const Json& runs) {
+  Json rows = Json::array();
+  for (const Json& run : runs)
+    if (run.contains("left_out")) rows.push_back({{"run", run["run"]}, {"reason", run["left_out"]}});
+  return rows;
 }
 
 ExitCode run(const Options& options) {
+  check_models(options.models);
   const Json runs = options.runs.empty() ? Json::array() : runs_for_table(options.runs);
   Json rows = Json::array();
   for (const PublishedRow& paper : published_rows())
     if (options.models.empty() || std::ranges::find(options.models, paper.model) != options.models.end())
       rows.push_back(row_of(paper, runs, options));
-  check(!rows.empty(), "bench table: none of these models is in the paper's table, which has ",
-        names_of_rows());
   write_file_atomically(options.out, compared_page(rows, measured_on(options)));
   if (!options.csv.empty()) write_file_atomically(options.csv, compared_csv(rows));
   if (options.bench.json) {
-    print_json({{"page", options.out}, {"measured", measured_on(options)}, {"rows", rows}});
+    print_json({{"page", options.out},
+                {"measured", measured_on(options)},
+                {"rows", rows},
+                {"left_out", left_out(runs)}});
     return ExitCode::done;
   }
   print_for_people(rows);
+  if (const std::string line = left_out_line(runs); !line.empty())
+    fmt::print(stderr, "tessera: bench table: {}\n", printable(line));
   fmt::print("\n{} The page is {}\n", measured_on(options), options.out);
   return ExitCode::done;
 }
@@ -120,10 +140,9 @@ void add_bench_table(Command& bench) {
       "Table 2 and figure 1 of SL-ViT: size, cost, throughput and accuracy beside the paper's.",
       {"tessera bench table --runs runs", "tessera bench table --no-speed --models vit,sl-vit --json"},
       "Every model of the paper's table at 64 x 64 pixels and 200 classes: parameters, multiply-accumulates, "
-      "the "
-      "throughput of its forward pass on this machine, and the best top-1 accuracy of the runs of a folder, "
-      "their "
-      "mean and deviation where there are several.");
+      "the throughput of its forward pass on this machine, and the best top-1 accuracy of the runs of a folder, "
+      "their mean and deviation where there are several. A run counts where model and data are the row's, on "
+      "all of the pictures; the others are named.");
   const auto options = std::make_shared<Options>();
   options->bench.steps = 5;
   options->bench.warmup = 1;

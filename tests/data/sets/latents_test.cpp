@@ -162,7 +162,8 @@ TEST_CASE("latents: malformed files are refused with the file's name and the fau
   };
   refused({{"labels", labels}}, "neither a tensor 'latents' nor 'means' and 'logvars'");
   refused({{"latents", good}}, "has no tensor 'labels'");
-  refused({{"means", good}, {"labels", labels}}, "has no tensor 'logvars'");
+  refused({{"means", good}, {"labels", labels}},
+          "has no tensor 'logvars' beside 'means'; wanted both, or 'latents' alone");
   refused({{"means", good}, {"logvars", counting(1)}, {"labels", labels}},
           "'logvars' is [1, 2, 3, 3], 'means' [2, 2, 3, 3]");
   with(good.reshape({2, channels, side * side}), "[N, C, H, W] is wanted");
