@@ -124,6 +124,7 @@ std::optional<Outcome> run_cell(const TrainConfig& given, const fs::path& path, 
   const Task task = task_of(config.model);
   const Dataset dataset = open_data(config.data, task);
   config.data.image_size = dataset.image_shape[1];
+  if (config.model.contains("preset")) config.preset = config.model.at("preset").get<std::string>();
   config.model = resolve_model(config.model, dataset);
   const Computing computing{.device = device};
   Trainer trainer(config, dataset, computing);

@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
+#include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/diagnosis_page.h"
 #include "apps/reporting/picture_files.h"
+#include "apps/reporting/run_names.h"
 #include "apps/reporting/table.h"
 #include "apps/training/checkpoint.h"
 #include "apps/training/csv.h"
@@ -35,7 +37,7 @@ struct Options {
   bool json = false;
 };
 
-// The pictures that a run is measured on: files, or the first of a split of its own data set.
+// The pictures or latents that a run is measured on: files, or the first of a split of its own data set.
 class Pictures {
  public:
   Pictures(const Options& options, const Checkpoint& checkpoint)
@@ -43,6 +45,8 @@ class Pictures {
         fit_(test_fit(checkpoint.data.source)),
         pipeline_(checkpoint.data.empty_dataset()) {
     if (!options.pictures.empty()) {
+      check(checkpoint.data.latent_scale == 0, "diagnose: --pictures: ", checkpoint.path.string(),
+            " takes an autoencoder's latents, which picture files are not; leave --pictures out");
       files_ = picture_files(options.pictures);
       about_ = fmt::format("{} pictures", files_.size());
       return;
@@ -50,16 +54,18 @@ class Pictures {
     DataConfig source = checkpoint.data.source;
     check(!source.name.empty(), "diagnose: ", checkpoint.path.string(),
           " says nothing of its data; give pictures by --pictures");
-    source.dir = options.data;
+    source.dir = options.data.empty() ? data_folder_of(checkpoint) : options.data;
     source.image_size = size_;
     const Dataset dataset = open_data(source, task_of(checkpoint.model.config));
     split_ = options.split == "train" ? dataset.train : dataset.validation;
     count_ = options.images == 0 ? split_->size() : std::min(options.images, split_->size());
-    about_ = fmt::format("{} images of the {} split of {}", count_, options.split, dataset.name);
+    about_ = fmt::format("{} {} of the {} split of {}", count_, can_be_shown() ? "images" : "latents",
+                         options.split, dataset.name);
   }
 
   int64_t count() const { return split_ ? count_ : std::ssize(files_); }
   const std::string& about() const { return about_; }
+  bool can_be_shown() const { return !split_ || !split_->has_latents(); }  // latents have no pixels
   std::string name(int64_t i) const { return split_ ? split_->source(i) : files_[static_cast<size_t>(i)]; }
 
   Image image(int64_t i) const {
@@ -71,17 +77,22 @@ class Pictures {
     return image;
   }
 
-  // Images i to i + count as the model sees them. [count, 3, H, W]
+  // Images first to first + count as the model sees them. [count, C, H, W]
   Tensor batch(int64_t first, int64_t count, DType dtype) const {
-    const Tensor images = Tensor::empty({count, 3, size_, size_});
-    for (int64_t i = 0; i < count; ++i) {
-      Image used = image(first + i);
-      pipeline_(used, Random(0), images.data<float>() + i * 3 * size_ * size_);
-    }
+    const Shape& one = pipeline_.image_shape();
+    const Tensor images = Tensor::empty({count, one[0], one[1], one[2]});
+    for (int64_t i = 0; i < count; ++i) write(first + i, images.data<float>() + i * one.elements());
     return images.to(dtype);
   }
 
  private:
+  // A latent of which the distribution is stored is drawn by its number, so it is the same in every batch.
+  void write(int64_t i, float* to) const {
+    if (!can_be_shown()) return split_->latent(i, Random(0).split(static_cast<uint64_t>(i)), to);
+    Image used = image(i);
+    pipeline_(used, Random(0), to);
+  }
+
   int size_;
   SquareFit fit_;
   Pipeline pipeline_;
@@ -91,13 +102,15 @@ class Pictures {
   std::string about_;
 };
 
-// The run's folder, or a checkpoint's file without its ending.
-std::string name_of(const std::string& run) {
-  const fs::path path = fs::path(run).lexically_normal();
-  const std::string name =
-      path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-  return name.ends_with(".safetensors") ? path.parent_path().filename().string() + "/" + path.stem().string()
-                                        : name;
+// The sheet of picture i, on which earlier runs have their maps if they saw the same picture.
+ComparedPicture& sheet_of(const Pictures& pictures, int64_t i, std::vector<ComparedPicture>& compared) {
+  ComparedPicture wanted{pictures.name(i), pictures.image(i), {}};
+  const auto same = [&](const ComparedPicture& other) {
+    const bool one_size = other.image.height == wanted.image.height;
+    return other.name == wanted.name && (!one_size || other.image.pixels == wanted.image.pixels);
+  };
+  const auto found = std::ranges::find_if(compared, same);
+  return found != compared.end() ? *found : compared.emplace_back(std::move(wanted));
 }
 
 struct Measured {
@@ -105,7 +118,8 @@ struct Measured {
   Json json;
 };
 
-Measured measure(const std::string& path, const Options& options, std::vector<ComparedPicture>& compared) {
+Measured measure(const std::string& path, const std::string& name, const Options& options,
+                 std::vector<ComparedPicture>& compared) {
   const Checkpoint checkpoint = read_checkpoint(path, Device::cpu);
   const Pictures pictures(options, checkpoint);
   const Model model = copy_as(checkpoint.model, options.dtype);
@@ -113,19 +127,18 @@ Measured measure(const std::string& path, const Options& options, std::vector<Co
   for (int64_t i = 0; i < pictures.count(); i += options.batch)
     diagnosis.add(pictures.batch(i, std::min(options.batch, pictures.count() - i), options.dtype));
   diagnosis.look_at(pictures.batch(0, 1, options.dtype), options.query);
-  for (int64_t i = 0; i < std::min(options.shown, pictures.count()); ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (compared.size() == at) compared.push_back({pictures.name(i), pictures.image(i), {}});
+  const int64_t shown = pictures.can_be_shown() ? std::min(options.shown, pictures.count()) : 0;
+  for (int64_t i = 0; i < shown; ++i) {
     const AttentionRecord record = record_attention(model, pictures.batch(i, 1, options.dtype));
-    compared[at].maps.push_back({name_of(path), record.layers.back().mean_heat()});
+    sheet_of(pictures, i, compared).maps.push_back({name, record.layers.back().mean_heat()});
   }
   Json json = to_json(diagnosis);
-  json["run"] = name_of(path);
+  json["run"] = name;
   json["checkpoint"] = checkpoint.path.string();
   json["measured_on"] = pictures.about();
   json["images"] = pictures.count();
   json["query"] = {options.query.row, options.query.column};
-  return {{name_of(path), pictures.about(), diagnosis.layers(), diagnosis.priors()}, std::move(json)};
+  return {{name, pictures.about(), diagnosis.layers(), diagnosis.priors()}, std::move(json)};
 }
 
 // Lines of a CSV file: a number with the run, the module and the head (from 1) that it is of, and its row and
@@ -193,8 +206,12 @@ ExitCode run(const Options& options) {
   std::vector<ComparedPicture> compared;
   Json all = Json::array();
   NumberLines lines;
-  for (const std::string& path : options.runs) {
-    Measured measured = measure(path, options, compared);
+  for (const std::string& path : options.runs)
+    check(fs::exists(path), "diagnose: ", path,
+          ": no such file or folder; a run folder or a checkpoint (.safetensors) is wanted");
+  const std::vector<std::string> names = names_of_runs(options.runs);
+  for (size_t r = 0; r < options.runs.size(); ++r) {
+    Measured measured = measure(options.runs[r], names[r], options, compared);
     runs.push_back(std::move(measured.run));
     all.push_back(std::move(measured.json));
     lines.add(all.back());
@@ -232,7 +249,8 @@ void add_diagnose(Command& app) {
       ->capture_default_str()
       ->type_name("FILE");
   command.add_option("--csv", options->csv, "Write every number into this file too")->type_name("FILE");
-  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
+  command.add_option("--data", options->data, "The data set's folder, if it is not that of the run")
+      ->type_name("DIR");
   command.add_option("--split", options->split, "validation or train")
       ->check(one_of({"validation", "train"}))
       ->capture_default_str()

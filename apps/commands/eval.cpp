@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/commands.h"
+#include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/options/weights_source.h"
 #include "apps/ranks/alike.h"
@@ -57,16 +58,6 @@ void check_classes(const Checkpoint& checkpoint, const Dataset& dataset) {
           dataset.class_names.front(), " ...); they must be the same");
 }
 
-// The folder of the data that the run beside the checkpoint was trained on; empty where there is no such run.
-std::string folder_of(const Checkpoint& checkpoint) {
-  const std::filesystem::path config = checkpoint.path.parent_path() / "config.json";
-  if (!std::filesystem::is_regular_file(config)) return "";
-  const Json document = read_json(config);
-  const Json data = document.is_object() ? document.value("data", Json()) : Json();
-  const Json dir = data.is_object() ? data.value("dir", Json()) : Json();
-  return dir.is_string() ? dir.get<std::string>() : "";
-}
-
 Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   DataConfig source = checkpoint.data.source;
   if (!options.dataset.empty() && options.dataset != source.name) {
@@ -75,7 +66,7 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   }
   check(!source.name.empty(), "eval: ", checkpoint.path.string(),
         " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
-  source.dir = options.data.empty() && source.name == checkpoint.data.source.name ? folder_of(checkpoint)
+  source.dir = options.data.empty() && source.name == checkpoint.data.source.name ? data_folder_of(checkpoint)
                                                                                   : options.data;
   source.image_size = checkpoint.data.image_size;
   Dataset dataset = open_data(source, task_of(checkpoint.model.config));

@@ -10,6 +10,7 @@
 #include "apps/options/options.h"
 #include "apps/options/validators.h"
 #include "apps/reporting/run_list.h"
+#include "apps/reporting/run_names.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/config.h"
@@ -92,7 +93,11 @@ void follow(const fs::path& run, const fs::path& out, const Options& options) {
 
 ExitCode run(const Options& options) {
   std::vector<RunRecord> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  const std::vector<std::string> names = names_of_runs(options.runs);
+  for (size_t i = 0; i < options.runs.size(); ++i) {
+    runs.push_back(read_run(options.runs[i]));
+    runs.back().name = names[i];
+  }
   if (options.follow > 0) {
     check(runs.size() == 1 && !options.json, "report: --follow is of one run, and prints no JSON");
     follow(runs[0].path, options.out.empty() ? runs[0].path / "report.html" : fs::path(options.out), options);

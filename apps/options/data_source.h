@@ -3,6 +3,7 @@
 #include <string>
 
 #include "apps/options/command.h"
+#include "apps/training/checkpoint.h"
 #include "data/dataset.h"
 
 namespace tessera {
@@ -21,5 +22,8 @@ struct DataSource {
 
 // Adds NAME, DIR (or --data DIR) and --coarse-labels.
 void add_source(Command& command, DataSource& source);
+
+// The folder of the data that the run beside the checkpoint was trained on; empty where there is no such run.
+std::string data_folder_of(const Checkpoint& checkpoint);
 
 }  // namespace tessera

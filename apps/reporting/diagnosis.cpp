@@ -133,6 +133,7 @@ void AttentionDiagnosis::add(const Tensor& images) {
     Grid grid;
     int64_t heads, queries;
     std::vector<double> divergences;  // [sequences, heads, queries]
+    bool decomposed = false;
   };
   std::vector<Rows> layers;
   const PlainAttention plain;
@@ -146,6 +147,7 @@ void AttentionDiagnosis::add(const Tensor& images) {
     }
     layers.back().divergences = product_divergences(p, layers.back().divergences, places->grid.width);
     layers.back().queries = p.dim(2);
+    layers.back().decomposed = true;
   });
   Pass pass;
   model_.logits(images, pass);
@@ -155,6 +157,7 @@ void AttentionDiagnosis::add(const Tensor& images) {
     for (const Rows& rows : layers) sums_.push_back(new_layer(rows.path, rows.grid, rows.heads));
   for (size_t l = 0; l < layers.size(); ++l) {
     const Rows& rows = layers[l];
+    sums_[l].layer.decomposed = rows.decomposed;
     for (int64_t i = 0; i < std::ssize(rows.divergences); ++i)
       sums_[l].divergence[static_cast<size_t>(i / rows.queries % rows.heads)] +=
           rows.divergences[static_cast<size_t>(i)];
@@ -209,6 +212,7 @@ Json to_json(const AttentionDiagnosis& diagnosis) {
              {"path", layer.path},
              {"grid", {layer.grid.height, layer.grid.width}},
              {"learned", layer.learned},
+             {"decomposed", layer.decomposed},
              {"temperature", layer.temperature},
              {"divergence", layer.divergence}};
     row["sqrt_d"] = layer.sqrt_width > 0 ? Json(layer.sqrt_width) : Json();

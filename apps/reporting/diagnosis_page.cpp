@@ -71,8 +71,7 @@ std::string head_table(const DiagnosedRun& run, Values values) {
 
 std::string head_tables(const std::vector<DiagnosedRun>& runs, Values values) {
   std::string all;
-  for (const DiagnosedRun& run : runs)
-    all += collapsible("By head: " + escaped(run.name), head_table(run, values));
+  for (const DiagnosedRun& run : runs) all += collapsible("By head: " + run.name, head_table(run, values));
   return all;
 }
 
@@ -98,8 +97,9 @@ std::vector<std::string> head_columns(int64_t heads) {
   return columns;
 }
 
-std::vector<std::string> matrix_row(const std::string& path, const Tensor& matrices, const char* what) {
-  std::vector<std::string> row{escaped(path)};
+std::vector<std::string> matrix_row(const std::string& path, const Tensor& matrices, const char* what,
+                                    const std::string& remark = "") {
+  std::vector<std::string> row{escaped(path) + remark};
   const int64_t rows = matrices.dim(1), columns = matrices.dim(2);
   for (int64_t h = 0; h < matrices.dim(0); ++h)
     row.push_back(matrix_cell(matrices.data<double>() + h * rows * columns, rows, columns,
@@ -124,7 +124,7 @@ std::string priors_section(const std::vector<DiagnosedRun>& runs) {
       rows.push_back(matrix_row(prior.path, prior.omega, "prior"));
     if (!rows.empty())
       list.push_back(
-          matrices_card(escaped(run.name),
+          matrices_card(run.name,
                         "The middle is the query itself; a place right of it is a key that many grid steps "
                         "to the right. White is the smallest factor, dark the largest.",
                         rows));
@@ -134,15 +134,21 @@ std::string priors_section(const std::vector<DiagnosedRun>& runs) {
              : heading("Learned spatial priors (SP-SA), the factor of a score by offset") + cards(list);
 }
 
+constexpr const char* decomposed_remark =
+    "<br><span class=\"note\">decomposed into rows and columns: entries outside of the query's own row and "
+    "column are not used</span>";
+
 std::string decays_section(const std::vector<DiagnosedRun>& runs) {
   std::vector<std::string> list;
   for (const DiagnosedRun& run : runs) {
     std::vector<std::vector<std::string>> rows;
     for (const LayerDiagnosis& layer : run.layers)
-      if (layer.decay.defined()) rows.push_back(matrix_row(layer.path, layer.decay, "decay"));
+      if (layer.decay.defined())
+        rows.push_back(
+            matrix_row(layer.path, layer.decay, "decay", layer.decomposed ? decomposed_remark : ""));
     if (!rows.empty())
       list.push_back(
-          matrices_card(escaped(run.name),
+          matrices_card(run.name,
                         "What is added to the score of each token of the grid for one query. Dark is the "
                         "largest, where nothing decays; white the smallest.",
                         rows));
@@ -150,22 +156,21 @@ std::string decays_section(const std::vector<DiagnosedRun>& runs) {
   return list.empty() ? "" : heading("Spatial decay around the query, first picture") + cards(list);
 }
 
-std::string pictures_section(const std::vector<DiagnosedRun>& runs,
-                             const std::vector<ComparedPicture>& pictures) {
+std::string pictures_section(const std::vector<ComparedPicture>& pictures) {
   if (pictures.empty()) return "";
-  std::string names;
-  for (const DiagnosedRun& run : runs) names += (names.empty() ? "" : ", ") + escaped(run.name);
   std::string sheets;
   for (const ComparedPicture& p : pictures) {
     const Image sheet = overlay(p.image, p.maps, {}, p.name, "");
+    std::string names;
+    for (const NamedMap& map : p.maps) names += (names.empty() ? "" : ", ") + map.name;
     sheets += picture(sheet, sheet.height * 2 / 3, p.name + ": attention of " + names);
   }
-  return heading("Where each run looks") + cards({card("Attention of the last layer, mean over the heads",
-                                                       "From left to right: the picture, " + names +
-                                                           ". From the class token, or the mean over all "
-                                                           "tokens in a model without one; bright and warm "
-                                                           "is where the map is high.",
-                                                       sheets, true)});
+  return heading("Where each run looks") +
+         cards({card("Attention of the last layer, mean over the heads",
+                     "From left to right: the picture, then each run that was measured on it. From the class "
+                     "token, or the mean over all tokens in a model without one; bright and warm is where "
+                     "the map is high.",
+                     sheets, true)});
 }
 
 }  // namespace
@@ -190,7 +195,7 @@ std::string diagnosis_page(const std::vector<DiagnosedRun>& runs,
            "keys. 0 is flat attention.",
            chart_html(divergence) + head_tables(runs, &LayerDiagnosis::divergence))});
   return page("What attention has learned",
-              lead + charts + pictures_section(runs, pictures) + priors_section(runs) + decays_section(runs));
+              lead + charts + pictures_section(pictures) + priors_section(runs) + decays_section(runs));
 }
 
 }  // namespace tessera

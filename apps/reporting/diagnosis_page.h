@@ -17,11 +17,12 @@ struct DiagnosedRun {
   std::vector<PriorDiagnosis> priors;
 };
 
-// Where each run looks on one picture.
+// Where the runs that were measured on one picture look on it.
 struct ComparedPicture {
   std::string name;
   Image image;
-  std::vector<NamedMap> maps;  // each run's name and its attention: last layer, class token, mean over heads
+  std::vector<NamedMap>
+      maps;  // each of these runs' name and its attention: last layer, class token, mean over heads
 };
 
 // One page of figures: temperature and divergence by depth with all runs in each picture, the attention of

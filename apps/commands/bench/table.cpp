@@ -140,7 +140,8 @@ void add_bench_table(Command& bench) {
       "Table 2 and figure 1 of SL-ViT: size, cost, throughput and accuracy beside the paper's.",
       {"tessera bench table --runs runs", "tessera bench table --no-speed --models vit,sl-vit --json"},
       "Every model of the paper's table at 64 x 64 pixels and 200 classes: parameters, multiply-accumulates, "
-      "the throughput of its forward pass on this machine, and the best top-1 accuracy of the runs of a folder, "
+      "the throughput of its forward pass on this machine, and the best top-1 accuracy of the runs of a "
+      "folder, "
       "their mean and deviation where there are several. A run counts where model and data are the row's, on "
       "all of the pictures; the others are named.");
   const auto options = std::make_shared<Options>();
