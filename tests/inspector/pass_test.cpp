@@ -58,7 +58,8 @@ TEST_CASE("inspect_pass: loss and parameter gradients equal the fast path's, for
       const ParameterGradients fast = fast_pass(inputs_of_fixture(path, dtype));
       const PassInputs inputs = inputs_of_fixture(path, dtype);
       const ParameterGradients recorded = gradients_of(inputs.model, inspect_pass(inputs).loss);
-      const double tolerance = parity_tolerance(dtype);
+      // In f32 both passes round, each in its own order and as far from the exact gradient as parity allows.
+      const double tolerance = (dtype == DType::f32 ? 2 : 1) * parity_tolerance(dtype);
       CHECK(std::abs(recorded.loss - fast.loss) <= tolerance * std::abs(fast.loss));
       REQUIRE(recorded.of.size() == fast.of.size());
       double most = 0;
