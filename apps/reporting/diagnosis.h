@@ -26,7 +26,7 @@ struct LayerDiagnosis {
   // where the diagonal is masked, and is a window's keys in Swin. Attention along rows and then columns (RMT)
   // counts as the product of both parts.
   std::vector<double> divergence;
-  // Whether attention goes along the rows of the grid and then along its columns (RMT's and SDT's first
+  // True where attention goes along the rows of the grid and then along its columns (RMT's and SDT's first
   // stages). Such a layer uses the entries of `decay` in the query's own row and column alone.
   bool decomposed = false;
   Tensor decay;  // f64 [H, h, w]: the decay of the asked query's scores; undefined without decay

@@ -27,7 +27,7 @@ int64_t step_of(Fields& tokenizer, const std::string& kind) {
   return step;
 }
 
-// Of a tokenizer without patches of the image: a stem of convolutions, or T2T's split.
+// The view of a tokenizer without patches of the image: a stem of convolutions, or T2T's split.
 TokenView stem_view(Fields tokenizer, const std::string& kind) {
   TokenView view;
   view.step = step_of(tokenizer, kind);

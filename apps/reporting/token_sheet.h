@@ -26,8 +26,8 @@ TokenView token_view(const Json& model, const std::string& name);
 // "patches of 4 x 4 pixels; 4 copies shifted by 2 pixels, the mean colour where nothing comes in".
 std::string describe(const TokenView& view);
 
-// What a token is made of, in the order of the tokenizer's channels: "picture", then for each copy the way in
-// which it was moved: "left", "up left".
+// The names of what a token is made of, in the order of the tokenizer's channels: "picture", then for each
+// copy the way in which it was moved: "left", "up left".
 std::vector<std::string> panel_names(const TokenView& view);
 
 // A row for each of the normalised pictures [B, 3, S, S]: the picture and its shifted copies side by side,

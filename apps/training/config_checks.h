@@ -12,7 +12,7 @@ namespace tessera {
 void check_schedule(const TrainConfig& config, const std::string& where);
 void check_no_key_is_idle(const TrainConfig& config, const std::string& where);
 
-// What a new run of the config would do that is hardly meant, though nothing contradicts: a sentence each.
+// Sentences on what a new run of the config would do that is hardly meant, though no two keys contradict.
 std::vector<std::string> doubts_about(const TrainConfig& config);
 
 }  // namespace tessera

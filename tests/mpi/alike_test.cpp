@@ -1,4 +1,4 @@
-// What all ranks must have alike.
+// All ranks must have these things alike, and are refused otherwise.
 
 #include "apps/ranks/alike.h"
 

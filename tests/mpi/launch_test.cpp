@@ -18,7 +18,7 @@ struct Watched {
   std::string err;
 };
 
-// What run_watched() returns in the parent, and says; afterwards signals are as before.
+// Returns the exit code that run_watched() gives the parent, and its words; signals are then as before.
 Watched watched(const std::function<int()>& work) {
   const TemporaryFolder folder;
   const std::string file = folder / "err";
