@@ -3,7 +3,7 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-#include <memory>
+#include <utility>
 
 #include "engine/core/error.h"
 
@@ -11,11 +11,12 @@ namespace tessera {
 
 void set_threads(int count) {
   check(count >= 0, "threads: ", count, " is negative; 0 means all cores");
-  static std::unique_ptr<tbb::global_control> limit;
-  limit.reset();
+  // The last one outlives the program: where TBB got no memory for its threads, it keeps a lock, and a
+  // destructor would wait for that for ever.
+  static tbb::global_control* limit = nullptr;
+  delete std::exchange(limit, nullptr);
   if (count > 0)
-    limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                                  static_cast<size_t>(count));
+    limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(count));
 }
 
 SmallChunks::SmallChunks(int64_t longest) {

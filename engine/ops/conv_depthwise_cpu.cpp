@@ -119,7 +119,7 @@ void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
   const auto taps = taps_first(s, weight);
   if (dx)
-    parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    parallel_for(s.images, 1, [&, dx = dx](int64_t b, int64_t) {  // clang 14 captures no structured binding
       dx_of_image(s, dy + b * outputs, taps.data(), dx.add, dx.data + b * pixels);
     });
   if (!dweight && !dbias) return;
