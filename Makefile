@@ -29,7 +29,7 @@ FILES    = $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu')
 SOURCES  = $$(git ls-files -co --exclude-standard 'engine/*.cpp' 'models/*.cpp' 'data/*.cpp' 'apps/*.cpp' | grep -v ^engine/cuda/)
 
 .PHONY: help deps configure build program test demo demo-pictures bench bench-peer format lint asan tsan coverage docs \
-        torture soak fuzz compare-pictures hardening sbom emulate arm64 gpu-check gpu-bundle package install \
+        torture soak fuzz fuzz-corpus compare-pictures hardening sbom emulate arm64 gpu-check gpu-bundle package install \
         clean
 .DEFAULT_GOAL := help
 
@@ -131,6 +131,9 @@ fuzz: deps ## run the fuzzers of the file readers, MINUTES=10 each
 	  -DTESSERA_SANITIZE=fuzzer-no-link,address,undefined
 	cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@.ci/fuzz build-fuzz $(MINUTES)
+
+fuzz-corpus: ## add what the fuzzers found to the inputs that make test replays, as far as it reaches new branches
+	@.ci/fuzz-corpus build-fuzz
 
 compare-pictures: configure ## decode pictures, whole and damaged, beside Pillow, where python3 has it (PICTURES=2000)
 	cmake --build $(BUILD) -j $(JOBS) --target decode_pictures

@@ -12,6 +12,7 @@
 #include "data/formats/intact.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "engine/core/per_thread.h"
 #include "engine/io/file.h"
 
 namespace tessera {
@@ -86,7 +87,8 @@ class Pictures {
   // Equal latents, or equal distributions, are equal under the same draws.
   void look_at_latent(int64_t i) {
     const Shape& shape = dataset_.image_shape;
-    thread_local std::vector<float> numbers;
+    static const PerThread<std::vector<float>> of_all;
+    std::vector<float>& numbers = of_all.of_this_thread();
     numbers.resize(static_cast<size_t>(shape.elements()));
     split(i).latent(number(i), Random(0), numbers.data());
     Seen& seen = seen_[static_cast<size_t>(i)];

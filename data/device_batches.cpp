@@ -5,6 +5,7 @@
 #include "data/loader.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "engine/core/per_thread.h"
 
 namespace tessera {
 
@@ -91,13 +92,15 @@ void DeviceBatches::draw(int64_t slot, int64_t i, int64_t index, Random random) 
   const Feed::Slot to = feed_->slot(slot);
   FeedRecord record{.index = index, .label = split_->label(index)};
   if (feed_->keeps_pictures()) {
-    thread_local std::vector<Change> changes;
+    static const PerThread<std::vector<Change>> of_all;
+    std::vector<Change>& changes = of_all.of_this_thread();
     changes.clear();
     pipeline_.draw(random, changes);
     record.changes = static_cast<int>(changes.size());
     std::copy(changes.begin(), changes.end(), to.changes + i * pipeline_.most_changes());
   } else {
-    thread_local Image image;
+    static const PerThread<Image> images;
+    Image& image = images.of_this_thread();
     pipeline_.read(*split_, index, image);
     pipeline_.run_pixel_ops(image, random, Layer::picture);
     std::copy(image.pixels.begin(), image.pixels.end(), to.bytes + i * pipeline_.image_shape().elements());

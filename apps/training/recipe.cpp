@@ -114,8 +114,10 @@ void set_key(Json& config, std::string_view path, const Json& value, const std::
     object = key;
     at = &(*at)[key];
     if (model && at->is_string()) *at = Json{{"preset", *at}};
-    check(at->is_null() || at->is_object(), option, ": ", key, " is ", at->dump(),
-          ", not an object with keys");
+    // To index a null makes it an object first and gets the memory then; its destructor crashes if there is
+    // none.
+    if (at->is_null()) *at = Json::object();
+    check(at->is_object(), option, ": ", key, " is ", at->dump(), ", not an object with keys");
   }
   const KindKeys* kinds = path == "kind" && at->is_object() ? kinds_at(object) : nullptr;
   if (kinds)

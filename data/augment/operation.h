@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/augment/affine.h"
+#include "engine/core/per_thread.h"
 #include "engine/core/random.h"
 
 namespace tessera {
@@ -73,7 +74,8 @@ void apply(Operation operation, double magnitude, Image& image, Layer layer = La
 
 /// Applies the changes that op.draw(random, height, width, changes) draws to an image or a mask.
 template <class Op> void draw_and_apply(const Op& op, Image& image, Random& random, Layer layer) {
-  thread_local std::vector<Change> changes;
+  static const PerThread<std::vector<Change>> of_all;
+  std::vector<Change>& changes = of_all.of_this_thread();
   changes.clear();
   op.draw(random, image.height, image.width, changes);
   for (const Change& change : changes) apply(change, image, layer);

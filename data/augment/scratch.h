@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "data/formats/image.h"
+#include "engine/core/per_thread.h"
 
 namespace tessera {
 
@@ -10,7 +11,8 @@ namespace tessera {
 // is to be overwritten. For operations that read the neighbours of a pixel. The result is valid until the
 // next call on the same thread, which reuses the memory.
 inline const Image& set_aside(Image& image) {
-  thread_local Image before;
+  static const PerThread<Image> images;
+  Image& before = images.of_this_thread();
   std::swap(before, image);
   image.resize(before.height, before.width);
   return before;

@@ -8,6 +8,7 @@
 
 #include "data/formats/folder.h"
 #include "engine/core/error.h"
+#include "engine/core/per_thread.h"
 #include "engine/core/random.h"
 #include "engine/io/tensor_stream.h"
 
@@ -46,7 +47,8 @@ class LatentFile {
     const int64_t numbers = shape_.elements() / shape_[0];
     tensors_.row(drawn_ ? "means" : "latents", i, to);
     if (drawn_) {
-      thread_local std::vector<float> logvars;
+      static const PerThread<std::vector<float>> of_all;
+      std::vector<float>& logvars = of_all.of_this_thread();
       logvars.resize(static_cast<size_t>(numbers));
       tensors_.row("logvars", i, logvars.data());
       for (int64_t at = 0; at < numbers; ++at) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/core/dispatch.h"
+#include "engine/core/per_thread.h"
 #include "engine/core/storage.h"
 
 namespace tessera {
@@ -39,7 +40,8 @@ template <class W, Device device = Device::cpu> class Workspace {
 // Memory for n numbers that belongs to this thread and is kept for its next call. Arrays that are in use at
 // the same time need different numbers `which`.
 template <class W, int which> W* thread_scratch(int64_t n) {
-  thread_local std::vector<W> kept;
+  static const PerThread<std::vector<W>> of_all;
+  std::vector<W>& kept = of_all.of_this_thread();
   if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
   return kept.data();
 }

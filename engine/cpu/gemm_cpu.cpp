@@ -6,6 +6,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
+#include "engine/core/per_thread.h"
 #include "engine/core/storage.h"
 #include "engine/cpu/blas.h"
 #include "engine/cpu/gemm.h"
@@ -37,9 +38,9 @@ void call_blas(const GemmSize& s, double alpha, const Factor<double>& a, const F
 
 // A factor op(A) [rows, columns] of bf16 as floats without gaps, in this thread's scratch memory `which`.
 Factor<float> widened(int which, int64_t rows, int64_t columns, const Factor<bf16>& from) {
-  thread_local std::array<std::vector<float>, 2> scratch;
+  static const PerThread<std::array<std::vector<float>, 2>> scratch;
   if (from.transposed) std::swap(rows, columns);
-  std::vector<float>& to = scratch[static_cast<size_t>(which)];
+  std::vector<float>& to = scratch.of_this_thread()[static_cast<size_t>(which)];
   to.resize(std::max(to.size(), static_cast<size_t>(rows * columns)));
   for (int64_t i = 0; i < rows; ++i)
     std::copy_n(from.data + i * from.stride, columns, to.data() + i * columns);
@@ -117,7 +118,8 @@ void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T>
   } else if constexpr (std::is_same_v<C, float>) {
     multiply_bf16(size, alpha, a, b, beta, c, ldc);
   } else {
-    thread_local std::vector<float> product;
+    static const PerThread<std::vector<float>> products;
+    std::vector<float>& product = products.of_this_thread();
     product.resize(std::max(product.size(), static_cast<size_t>(m * n)));
     multiply_bf16(size, alpha, a, b, 0, product.data(), n);
     for (int64_t i = 0; i < m; ++i)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/core/error.h"
+#include "engine/core/per_thread.h"
 #include "engine/io/safetensors_header.h"
 
 namespace tessera {
@@ -26,7 +27,8 @@ struct TensorStream::Content {
   }
   void read(const Entry& entry, uint64_t first, int64_t count, void* to) const {
     const size_t bytes = static_cast<size_t>(count) * entry.type->bytes;
-    thread_local std::vector<char> stored;
+    static const PerThread<std::vector<char>> of_all;
+    std::vector<char>& stored = of_all.of_this_thread();
     stored.resize(bytes);
     file.read(header.data + entry.begin + first * entry.type->bytes, stored.data(), bytes);
     safetensors::convert(*entry.type, stored.data(), count, to);

@@ -1,5 +1,6 @@
 #include "engine/ops/attention/attention_bf16.h"
 
+#include "engine/core/per_thread.h"
 #include "engine/cpu/fast_math.h"
 
 // As attention_cpu.cpp, with every product by engine/cpu/bf16_gemm.h: q, k, v and dy are read as they lie,
@@ -21,8 +22,8 @@ struct Memory {
   Panel<float> maxima, sums;             // [1, block]
 
   static Memory& of_this_thread() {
-    thread_local Memory memory;
-    return memory;
+    static const PerThread<Memory> memories;
+    return memories.of_this_thread();
   }
 };
 

@@ -1,4 +1,5 @@
 #include "engine/core/dispatch.h"
+#include "engine/core/per_thread.h"
 #include "engine/core/storage.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/fast_math.h"
@@ -19,8 +20,8 @@ template <class W> struct Workspace {
   Panel<W> maxima, sums;                              // [1, block]
 
   static Workspace& of_this_thread() {
-    thread_local Workspace workspace;
-    return workspace;
+    static const PerThread<Workspace> workspaces;
+    return workspaces.of_this_thread();
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/attention/decay_kernels.h"
 #include "engine/ops/attention/score_terms.h"
@@ -12,10 +13,9 @@ namespace {
 
 // This head's gates as a contiguous array in this thread's memory. gates [N, H]
 template <class T> const Wide<T>* gates_of_head(const T* gates, int64_t tokens, int64_t heads, int64_t head) {
-  thread_local std::vector<Wide<T>> gate;
-  gate.resize(static_cast<size_t>(tokens));
-  for (int64_t i = 0; i < tokens; ++i) gate[static_cast<size_t>(i)] = Wide<T>(gates[i * heads + head]);
-  return gate.data();
+  Wide<T>* gate = thread_scratch<Wide<T>, 0>(tokens);
+  for (int64_t i = 0; i < tokens; ++i) gate[i] = Wide<T>(gates[i * heads + head]);
+  return gate;
 }
 
 }  // namespace
