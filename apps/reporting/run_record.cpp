@@ -9,6 +9,7 @@
 
 #include "apps/training/log_marks.h"
 #include "engine/core/error.h"
+#include "engine/core/error_place.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
 
@@ -142,7 +143,7 @@ RunRecord read_run(const fs::path& folder) {
   run.config = read_json(config);
   check(run.config.is_object() && run.config.contains("model") && run.config.at("model").is_object(),
         config.string(), ": does not describe a run: it has no object \"model\"");
-  run.task = task_of(run.config.at("model"));
+  run.task = with_place(config.string(), [&] { return task_of(run.config.at("model")); });
   read_metrics(run, folder / "metrics.csv");
   read_events(run, folder / "events.jsonl");
   run.steps = read_step_file(folder);

@@ -6,6 +6,7 @@
 #include "apps/training/config_checks.h"
 #include "apps/training/former_config.h"
 #include "data/registry.h"
+#include "engine/core/error_place.h"
 #include "models/kinds.h"
 #include "models/presets.h"
 
@@ -110,15 +111,6 @@ Json read_model(Fields& f, const Json& otherwise) {
   return changed;
 }
 
-// task_of, whose refusal of a preset that there is not names the file too.
-Task read_task(const Json& model, const std::string& where) {
-  try {
-    return task_of(model);
-  } catch (const Error& error) {
-    fail(where, ": ", error.what());
-  }
-}
-
 Json to_json(const OptimizerConfig& o) {
   Json json{{"kind", o.kind}, {"lr", o.lr}, {"weight_decay", o.weight_decay}};
   if (o.kind == "adamw")
@@ -190,7 +182,7 @@ TrainConfig read_train_config(const Json& document, const std::string& where) {
   c.preset = f.get<std::string>("preset", c.preset);
   if (auto init = f.find_object("init")) c.init = read_init(*init);
   if (auto data = f.find_object("data")) c.data = read_data_config(*data);
-  const Task task = read_task(c.model, where);
+  const Task task = with_place(where, [&] { return task_of(c.model); });
   if (task != Task::classify) c.smoothing = 0;
   if (task == Task::diffuse) c.augment.crop_padding = 0;
   if (holds_latents(c.data.name)) c.augment = no_augmentation;

@@ -114,12 +114,12 @@ void set_key(Json& config, std::string_view path, const Json& value, const std::
     object = key;
     at = &(*at)[key];
     if (model && at->is_string()) *at = Json{{"preset", *at}};
-    // To index a null makes it an object first and gets the memory then; its destructor crashes if there is
-    // none.
+    // nlohmann::json turns a null that is indexed into an object before it has memory for one, and would
+    // crash in its destructor if there is none.
     if (at->is_null()) *at = Json::object();
     check(at->is_object(), option, ": ", key, " is ", at->dump(), ", not an object with keys");
   }
-  const KindKeys* kinds = path == "kind" && at->is_object() ? kinds_at(object) : nullptr;
+  const KindKeys* kinds = path == "kind" ? kinds_at(object) : nullptr;
   if (kinds)
     set_kind(*at, value, *kinds);
   else if (path == "name" && object == "data")

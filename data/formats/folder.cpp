@@ -17,6 +17,11 @@ constexpr int64_t max_text_bytes = int64_t{1} << 24, max_text_lines = 250000;
 
 }  // namespace
 
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);

@@ -15,6 +15,9 @@ std::vector<std::string> read_lines(const std::filesystem::path& path);
 // The entries of a folder without hidden ones (".name"), in byte order of their names.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
+// True for a name that a list may give a file of its folder: no path, which could lead out of it.
+bool is_plain_name(const std::string& name);
+
 bool is_folder(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
 

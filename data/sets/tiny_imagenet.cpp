@@ -20,6 +20,8 @@ std::vector<std::string> sorted_wnids(const fs::path& path) {
   std::vector<std::string> wnids = read_lines(path);
   std::sort(wnids.begin(), wnids.end());
   check(!wnids.empty() && !wnids.front().empty(), path.string(), ": an empty line where a wnid was expected");
+  for (const std::string& wnid : wnids)
+    check(is_plain_name(wnid), path.string(), ": '", wnid, "' is a path, wanted a class folder's name");
   const auto twice = std::adjacent_find(wnids.begin(), wnids.end());
   check(twice == wnids.end(), path.string(), ": ", twice == wnids.end() ? "" : *twice, " stands there twice");
   return wnids;
@@ -73,7 +75,10 @@ std::vector<FileSplit::Item> validation_items(const fs::path& folder, const std:
     const size_t tab = line.find('\t'), next = line.find('\t', tab + 1);
     check(tab != std::string::npos && tab > 0, annotations.string(), ": line ", items.size() + 1, " '", line,
           "' is not FILE<tab>WNID...");
-    const std::string file = line.substr(0, tab), wnid = line.substr(tab + 1, next - tab - 1);
+    const std::string file = line.substr(0, tab);
+    check(is_plain_name(file), annotations.string(), ": line ", items.size() + 1, ": '", file,
+          "' is a path, wanted a picture's name");
+    const std::string wnid = line.substr(tab + 1, next - tab - 1);
     const int32_t label = class_of(wnid, wnids);
     check(label >= 0, annotations.string(), ": line ", items.size() + 1, ": ", wnid,
           " is not a class of wnids.txt");

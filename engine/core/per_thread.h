@@ -1,7 +1,7 @@
 #pragma once
 
-// What a thread keeps for its next call. A thread_local object with a destructor would end the program where
-// there is no memory to register that destructor (glibc aborts); this throws std::bad_alloc instead.
+// Memory that a thread keeps for its next call. A thread_local object with a destructor would end the program
+// where there is no memory to register that destructor (glibc aborts); this throws std::bad_alloc instead.
 
 #include <pthread.h>
 

@@ -239,7 +239,8 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
   const ConvSums sums(s, s.kernel_h * sums_row(band), sums_row(band), band.channels);
   const Workspace<float> parts(sums.elements());
   if (DryRun::active()) return;
-  parallel_for(s.images, sums.grain, [&, biased = bool(dbias)](int64_t begin, int64_t end) {
+  const bool biased = bool(dbias);  // clang 14 captures no structured binding
+  parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
     float* own = parts.data() + begin / sums.grain * sums.stride;
     std::fill_n(own, sums.stride, 0.0f);
     for (int64_t b = begin; b < end; ++b)

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/autograd/tape.h"
+#include "engine/core/error_place.h"
 #include "engine/io/safetensors.h"
 #include "models/check/fixture_parts.h"
 #include "models/model.h"
@@ -161,8 +162,10 @@ Parity check_fixture(const std::string& path, DType dtype, Device device) {
   check(!training || mode->second == "train", path, ": unknown mode '", training ? mode->second : "", "'");
   const Tensors stored(file.tensors.begin(), file.tensors.end());
   const bool is_part = config.is_object() && config.contains("part");
-  const Tensors computed = is_part ? run_part(config, stored, path, {dtype, device})
-                                   : run_model(config, stored, path, {dtype, device}, training);
+  const Tensors computed = with_place(path, [&] {
+    return is_part ? run_part(config, stored, path, {dtype, device})
+                   : run_model(config, stored, path, {dtype, device}, training);
+  });
   check_complete(computed, stored, path);
   return compare(computed, stored, dtype, path);
 }

@@ -85,6 +85,7 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   refused("[]", "", "does not describe a run");
   refused(R"({"model": 3})", "", "does not describe a run");
   refused("{", "", "config.json");
+  refused(R"({"model": {"preset": "sl-vjt"}})", "", "config.json: models: no preset 'sl-vjt'");
   const TemporaryFolder empty;
   CHECK_THROWS_WITH_AS(read_run(empty.path()),
                        doctest::Contains("is not a run folder: it has no config.json"), Error);

@@ -193,7 +193,7 @@ int faults_wanted() {
   return wanted ? std::atoi(wanted) : 60;
 }
 
-// The first that fails, from 0, so that what takes hours can be gone on with.
+// The number of the first call that fails, from 0: TESSERA_FAULTS_FROM goes on with what takes hours.
 int64_t first_fault() {
   const char* first = std::getenv("TESSERA_FAULTS_FROM");
   return first ? std::atoll(first) : 0;
@@ -244,7 +244,7 @@ class NewRun {
     return program_path() + " train --out " + run.string() + in_quotes(tiny_run(false));
   }
 
-  // One that hangs is ended, with another code than 0 or 2.
+  // The run while the N-th call fails. If it hangs, it is ended, with another code than 0 or 2.
   Said failing(const std::string& call, int64_t at) const {
     fs::remove_all(folder_ / "run");
     return shell("timeout -s KILL 120 env LD_PRELOAD=" TESSERA_FAULTS " FAULT_FOLDER=" +
