@@ -21,7 +21,8 @@ std::vector<std::string> sorted_wnids(const fs::path& path) {
   std::sort(wnids.begin(), wnids.end());
   check(!wnids.empty() && !wnids.front().empty(), path.string(), ": an empty line where a wnid was expected");
   for (const std::string& wnid : wnids)
-    check(is_plain_name(wnid), path.string(), ": '", wnid, "' is a path, wanted a class folder's name");
+    check(is_plain_name(wnid), path.string(), ": wanted the names of class folders, got a path, '", wnid,
+          "'");
   const auto twice = std::adjacent_find(wnids.begin(), wnids.end());
   check(twice == wnids.end(), path.string(), ": ", twice == wnids.end() ? "" : *twice, " stands there twice");
   return wnids;
@@ -76,8 +77,8 @@ std::vector<FileSplit::Item> validation_items(const fs::path& folder, const std:
     check(tab != std::string::npos && tab > 0, annotations.string(), ": line ", items.size() + 1, " '", line,
           "' is not FILE<tab>WNID...");
     const std::string file = line.substr(0, tab);
-    check(is_plain_name(file), annotations.string(), ": line ", items.size() + 1, ": '", file,
-          "' is a path, wanted a picture's name");
+    check(is_plain_name(file), annotations.string(), ": line ", items.size() + 1,
+          ": wanted a picture's name, got a path, '", file, "'");
     const std::string wnid = line.substr(tab + 1, next - tab - 1);
     const int32_t label = class_of(wnid, wnids);
     check(label >= 0, annotations.string(), ": line ", items.size() + 1, ": ", wnid,

@@ -57,7 +57,7 @@ TEST_CASE("tiny-imagenet: what is wrong is named") {
   annotate("val_0.JPEG\tn02\nval_1.JPEG\tn01\nval_2.JPEG\tn01\n");
   check_refused(open, "val_2.JPEG", "missing");
   annotate("val_0.JPEG\tn02\nval_1.JPEG\tn01\n../val_annotations.txt\tn01\n");
-  check_refused(open, "val_annotations.txt", "line 3", "is a path");
+  check_refused(open, "val_annotations.txt", "line 3", "got a path");
   annotate("val_0.JPEG\tn02\nval_0.JPEG\tn01\n");
   check_refused(open, "val_0.JPEG", "twice");
   annotate("val_0.JPEG\tn02\nval_1.JPEG\tn77\n");
@@ -78,7 +78,7 @@ TEST_CASE("tiny-imagenet: what is wrong is named") {
   check_refused(open, "train/n02/images", "no such folder");
   for (const std::string& path : {std::string("/n03"), std::string(".."), std::string("n03\0.txt", 8)}) {
     put(folder / "wnids.txt", "n01\nn02\n" + path + "\n");
-    check_refused(open, "wnids.txt", "is a path");
+    check_refused(open, "wnids.txt", "got a path");
   }
   put(folder / "wnids.txt", std::string("n01\nn01\n"));
   check_refused(open, "wnids.txt", "n01", "twice");
