@@ -122,7 +122,7 @@ class Examination {
   }
 
   void examine_metrics() {
-    if (!has("config.json")) return;
+    if (!config_) return;  // a record begins with the config, which has been told of
     try {
       const RunRecord record = read_run(run_);
       epochs_ = record.epochs();
