@@ -117,6 +117,16 @@ TEST_CASE("doctor: an edited config, garbage among the metrics, lines that a kil
         std::string::npos);
 }
 
+TEST_CASE("doctor: a config that names no model is told once") {
+  const TemporaryFolder folder;
+  put(folder / "config.json", std::string(R"({"model": {"preset": "sl-vjt"}})"));
+  put(folder / "metrics.csv", std::string("epoch\n1\n"));
+  const Said said = tessera_program("doctor " + folder.path().string());
+  CHECK(said.code == 1);
+  CHECK(said.out.find("WRONG  config.json: models: no preset 'sl-vjt'") != std::string::npos);
+  CHECK(said.out.find("One thing is wrong.") != std::string::npos);
+}
+
 TEST_CASE("doctor: a data folder that is taken for what it is, and its faults") {
   const TemporaryFolder folder;
   for (const std::string name :
