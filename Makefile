@@ -55,7 +55,7 @@ program: configure
 define demo
 	@if [ -x $(BUILD)/tessera ]; then echo "Brings $(BUILD)/tessera up to date,"; \
 	else echo "Builds $(BUILD)/tessera, about $$(( ($(BUILD_SECONDS) / $(JOBS) + 59) / 60 )) minutes on $(JOBS) processors,"; \
-	fi | sed "s/$$/ then trains a small SL-ViT on $(2), about $$(($(DEMO_SECONDS) \/ $(JOBS))) seconds./"
+	fi | sed "s/$$/ then trains a small SL-ViT on $(2), about $$(($(DEMO_SECONDS) / $(JOBS))) seconds./"
 	@$(MAKE) --no-print-directory program
 	@set -e; run=runs/$(1)-$$(date +%Y%m%d-%H%M%S); \
 	$(BUILD)/tessera train --recipe $(3) $(4) --out $$run; \
