@@ -1,39 +1,20 @@
 #include "engine/io/file.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/core/error.h"
 #include "tests/error_of.h"
+#include "tests/io/full_disk.h"
 #include "tests/io/temporary_folder.h"
+#include "tests/io/without_rights.h"
 
 namespace fs = std::filesystem;
 using namespace tessera;
 
 namespace {
-
-// While one lives, this process may not write files of more than `bytes`: as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 std::string write_error(const fs::path& path, const std::string& bytes = "new") {
   return error_of([&] { write_file_atomically(path, bytes); });
@@ -147,4 +128,66 @@ TEST_CASE("reading past the end says where it is") {
   CHECK(std::string(to) == "bc");
   CHECK(error_of([&] { file.read(1, to, 4); }).find("/x: ends at byte 3, 2 more were wanted") !=
         std::string::npos);
+}
+
+TEST_CASE("a file that the disk cannot give is refused with its reason") {
+  char byte = 0;
+  CHECK(error_of([&] { InputFile("/proc/self/mem").read(0, &byte, 1); }) ==
+        "/proc/self/mem: cannot read it: Input/output error");
+}
+
+TEST_CASE("a file that is write-protected, or another's, is neither opened nor replaced") {
+  const TemporaryFolder folder;
+  put(folder / "secret", "old");
+  chmod((folder / "secret").c_str(), 0);
+  put(folder / "shared", "old");
+  chmod((folder / "shared").c_str(), 0666);
+  chmod(folder.path().c_str(), 01777);  // as /tmp: anyone makes files, only their owners rename over them
+  {
+    const WithoutRights someone;
+    CHECK(error_of([&] {
+            read_text(folder / "secret");
+          }).find("/secret: cannot open it: Permission denied") != std::string::npos);
+    CHECK(write_error(folder / "secret").find("/secret: is write-protected (Permission denied)") !=
+          std::string::npos);
+    if (someone.another_user())
+      CHECK(write_error(folder / "shared")
+                .find("/shared: cannot put it in place: Operation not permitted; "
+                      "what was there before is untouched") != std::string::npos);
+  }
+  if (geteuid() == 0) CHECK(bytes_of(folder / "shared") == "old");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("a folder that may be written to but not read takes a file") {
+  const TemporaryFolder folder;
+  chmod(folder.path().c_str(), 0333);
+  {
+    const WithoutRights someone;
+    CHECK(write_error(folder / "x") == "");
+  }
+  chmod(folder.path().c_str(), 0700);
+  CHECK(bytes_of(folder / "x") == "new");
+}
+
+TEST_CASE("what a process that is gone left half written is removed, and nothing else") {
+  const TemporaryFolder folder;
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  REQUIRE(waitpid(gone, nullptr, 0) == gone);
+  const auto name = [](const std::string& writer) { return ".tessera-" + writer + "-0.partial"; };
+  const std::string left = name(std::to_string(gone)), own = name(std::to_string(getpid()));
+  for (const std::string& file : {left, own, name("1"), name("x"), std::string("x.partial"), left + ".old"})
+    put(folder / file, "half");
+  chmod(folder.path().c_str(), 0755);
+  {
+    const WithoutRights
+        someone;  // for whom a signal to another's process is refused, which shows it is there
+    remove_partial_files(folder.path());
+  }
+  if (geteuid() == 0) CHECK(folder.entries() == 6);
+  remove_partial_files(folder.path());
+  CHECK_FALSE(std::filesystem::exists(folder / left));
+  CHECK(folder.entries() == 5);
+  remove_partial_files(folder / "none");
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/io/field_record.h"
 #include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
 
@@ -189,4 +190,49 @@ TEST_CASE("unknown and missing keys are errors that name the nearest") {
   CHECK(error(R"({"depth": null})", [](Fields& f) {
           f.get<int>("depth");
         }).find("x.json: depth is missing") == 0);
+}
+
+TEST_CASE("keys are noted once with their type, range, choices and default, whatever was left out") {
+  const Json json = parse_json(R"({"stages": [{"width": 4}, {"width": 8}], "sub": {}, "kind": "b"})", "x");
+  FieldRecord record;
+  Fields f(json, "x");
+  for (Fields& stage : f.objects("stages")) stage.get<int64_t>("width", Range::at_least(1));
+  f.object("sub").get("rate", 0.5, Range::between(0, 1));
+  f.find_object("none");
+  f.find("elsewhere");
+  f.get("name", "");
+  f.choice("kind", {"a", "b"}, "a");
+  f.choice("kind", {"b", "c"});
+  std::string text;
+  for (const FieldNote& note : record.notes()) {
+    text += note.path + ": " + note.type + (note.required ? " required " : " ") + note.fallback;
+    for (const std::string& choice : note.choices) text += "|" + choice;
+    text += "\n";
+  }
+  CHECK(text ==
+        "stages: a list of objects \nstages[].width: an integer of at least 1 required \nsub: an object "
+        "required "
+        "\nsub.rate: a number from 0 to 1 0.5\nnone: an object \nelsewhere:  required \nname: a string \"\"\n"
+        "kind: a string required \"a\"|a|b|c\n");
+}
+
+TEST_CASE("lists of every type name the place of a value of another") {
+  const auto first = [](const char* values) { return std::string("{\"l\": ") + values + "}"; };
+  CHECK(error(first("[true, 1]"), [](Fields& f) { f.get<std::vector<bool>>("l"); }) ==
+        "x.json: l[1] is 1, wanted true or false");
+  CHECK(error(first("[\"a\", 1]"), [](Fields& f) { f.get<std::vector<std::string>>("l"); }) ==
+        "x.json: l[1] is 1, wanted a string");
+  CHECK(error(first("[0.5, null]"), [](Fields& f) { f.get<std::vector<double>>("l"); }) ==
+        "x.json: l[1] is null, wanted a number");
+  CHECK(error(first("[18446744073709551615]"), [](Fields& f) { f.get<std::vector<int64_t>>("l"); }) ==
+        "x.json: l[0] is 18446744073709551615, wanted an integer of at most 64 bits");
+  CHECK(error(first("[1, -1]"), [](Fields& f) { f.get<std::vector<int64_t>>("l", Range::at_least(0)); }) ==
+        "x.json: l[1] is -1, wanted an integer of at least 0");
+  CHECK(error(first("true"), [](Fields& f) { f.get<std::vector<bool>>("l"); }) ==
+        "x.json: l is true, wanted a list, each true or false");
+  CHECK(error(first("{}"), [](Fields& f) { f.get<std::vector<std::string>>("l"); }) ==
+        "x.json: l is {}, wanted a list, each a string");
+  CHECK(error(first("0.5"), [](Fields& f) { f.get<std::vector<double>>("l"); }) ==
+        "x.json: l is 0.5, wanted a list, each a number");
+  CHECK(error("{}", [](Fields& f) { f.get<std::vector<double>>("l"); }) == "x.json: l is missing");
 }

@@ -159,6 +159,7 @@ TEST_CASE("an entry that lacks something, or has it in another form, is refused 
         "tensor 'a' has 9 axes, at most 8 are supported");
   for (const char* offsets : {"[8, 0]", "[0]", "[0, 4, 8]", "[]"})
     CHECK(error(entry("F32", "[2]", offsets)).find("tensor 'a' has the data_offsets [") == 0);
+  CHECK(error(R"({"dtype": "F32", "shape": 2})") == "tensor 'a' has no shape");
   CHECK(error(entry("F32", "[2]", "[0, -8]"))
             .find("tensor 'a' has the data_offsets [0,-8], wanted a list of sizes") == 0);
 }
@@ -227,6 +228,33 @@ TEST_CASE("a file cut at any byte, or with any byte changed, is read or refused,
           static_cast<char>(random.below(256));
     read_error(damaged);  // throws nothing but Error; the sanitizers see the rest
   }
+}
+
+TEST_CASE("a file says by its own checksum that a byte of it was changed") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "x", {{"a", Tensor::from({1, 2}, {2})}}, {{"k", "v"}});
+  const std::string whole = bytes_of(folder / "x");
+  const TensorFile read = read_safetensors(folder / "x");
+  CHECK(read.checked);
+  CHECK(read.metadata == std::map<std::string, std::string>{{"k", "v"}});
+  CHECK(read_safetensors_metadata(folder / "x").at("xxh3").size() == 32);
+  std::string damaged = whole;
+  damaged.back() ^= 1;
+  CHECK(read_error(damaged).find("is damaged: its bytes have the checksum ") == 0);
+  CHECK(read_error(damaged).find("; take a copy of it from elsewhere") != std::string::npos);
+  // Another program's key of the name, too short for a sum, is text like any other.
+  put(folder / "x", file_with(R"({"__metadata__":{"xxh3":"12"}})", ""));
+  CHECK_FALSE(read_safetensors(folder / "x").checked);
+  CHECK(read_safetensors(folder / "x").metadata.at("xxh3") == "12");
+}
+
+TEST_CASE("a header larger than the format allows is refused before it is read") {
+  const TemporaryFolder folder;
+  const uint64_t length = 100'000'001;
+  put(folder / "x", std::string(reinterpret_cast<const char*>(&length), 8));
+  std::filesystem::resize_file(folder / "x", length + 8);  // no block of it is stored
+  CHECK(error_of([&] { read_safetensors(folder / "x"); }) ==
+        (folder / "x").string() + ": has a header of 100000001 bytes, at most 100000000 are read");
 }
 
 TEST_CASE("what cannot be written is refused, and no file is made") {
