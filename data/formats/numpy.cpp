@@ -43,17 +43,17 @@ const NumpyType& type_of(const std::string& where, const std::string& name) {
     if (type.name == name) return type;
     known += (known.empty() ? "" : ", ") + std::string(type.name);
   }
-  fail(where, ": has the type '", printable(name), "'; those known are ", known);
+  fail(where, ": has the type '", printable(name, false), "'; those known are ", known);
 }
 
-// "(3, 4)" without its parentheses.
+// "(3, 4)" without its parentheses: digits, commas and spaces.
 Shape shape_of(const std::string& where, const std::string& text) {
   std::vector<int64_t> sizes;
   int64_t total = 16;  // as strict as Shape
   for (const char *at = text.data(), *end = at + text.size(); at < end;) {
     int64_t size = 0;
     const auto read = std::from_chars(at, end, size);
-    check(read.ec == std::errc() && size >= 0, where, ": has the shape (", printable(text), ")");
+    check(read.ec == std::errc(), where, ": has the shape (", printable(text), ")");
     check(!__builtin_mul_overflow(total, std::max<int64_t>(size, 1), &total), where, ": has the shape (",
           printable(text), "), which is more than any memory");
     sizes.push_back(size);
@@ -97,7 +97,8 @@ Tensor read_npy(const std::string& where, std::string_view bytes) {
       R"(\{\s*'descr':\s*'([^']{1,16})',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9, ]*)\),?\s*\}\s*)");
   const std::string header(bytes.substr(begin, length));
   std::smatch parts;
-  check(std::regex_match(header, parts, form), where, ": has the header ", printable(header.substr(0, 80)),
+  check(std::regex_match(header, parts, form), where, ": has the header ",
+        printable(header.substr(0, 80), false),
         "; wanted {'descr': ..., 'fortran_order': ..., 'shape': (...)}");
   const NumpyType& type = type_of(where, parts[1]);
   const Shape shape = shape_of(where, parts[3]);
@@ -137,7 +138,7 @@ NamedTensors read_numpy(const std::filesystem::path& path) {
   for (const ZipMember& member : read_zip(path.string(), all)) {
     std::string name = member.name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    const std::string where = path.string() + ": '" + printable(name) + "'";
+    const std::string where = path.string() + ": '" + printable(name, false) + "'";
     for (const auto& [other, tensor] : arrays) check(other != name, where, " is there twice");
     std::string held;
     arrays.emplace_back(name, read_npy(where, content_of(where, member, held)));

@@ -103,6 +103,7 @@ struct ResizedSquare {
 ResizedSquare resized_square(const Image& image, int size, double crop, const std::string& path) {
   check(crop > 0 && crop <= 1, path, ": the crop of a picture is ", crop,
         ", a share above 0 and at most 1 was wanted");
+  check_dimensions(image.height, image.width, path);
   const int64_t height = image.height, width = image.width, side = std::min(height, width);
   const auto wanted = static_cast<int64_t>(std::min<double>(std::floor(size / crop), max_image_pixels));
   const int64_t new_height = wanted * height / side, new_width = wanted * width / side;

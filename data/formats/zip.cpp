@@ -98,7 +98,7 @@ ZipMember read_member(const Reader& in, uint64_t& at) {
   const uint64_t name = in.u16(at + 28), extra = in.u16(at + 30), comment = in.u16(at + 32);
   member.name = in.part(at + central_bytes, name);
   read_zip64(in, at + central_bytes + name, extra, {&size, &stored, &local});
-  const std::string where = in.where() + ": '" + printable(member.name) + "'";
+  const std::string where = in.where() + ": '" + printable(member.name, false) + "'";
   check((flags & encrypted) == 0, where, " is encrypted");
   check(method == method_stored || method == method_deflated, where, " is packed by method ", method,
         "; stored (0) and deflated (8) are read");

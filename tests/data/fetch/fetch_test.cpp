@@ -2,67 +2,18 @@
 
 #include "data/fetch/download.h"
 #include "data/fetch/sums.h"
-#include "data/fetch/unpack.h"
 #include "data/formats/folder.h"
 #include "data/registry.h"
+#include "tests/data/fetch/archives.h"
 #include "tests/data/fetch/http_server.h"
 #include "tests/data/files.h"
-#include "tests/error_of.h"
+#include "tests/io/full_disk.h"
 
 namespace tessera {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string md5_of(const std::string& text) {
-  return hex(md5({{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
-}
-
-std::string letters(size_t count) {
-  std::string text(count, ' ');
-  for (size_t i = 0; i < count; ++i) text[i] = static_cast<char>('a' + i * i % 23);
-  return text;
-}
-
-// Whether this build has libcurl and libarchive; if not, reports that the test is skipped.
-bool can_fetch() {
-  const TemporaryFolder folder;
-  const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, {}); });
-  if (message.find("this build") == std::string::npos) return true;
-  MESSAGE("skipped: " << message);
-  return false;
-}
-
-// A member of an old-style tar file, which needs only the first 157 bytes of the header and the link's name.
-std::string tar_member(const std::string& name, const std::string& data, char type = '0',
-                       const std::string& link = "") {
-  std::string header(512, '\0');
-  const auto set = [&](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
-  const auto octal = [](size_t value, size_t digits) {
-    std::string text(digits, '0');
-    for (size_t i = digits; i > 0; --i, value /= 8) text[i - 1] = static_cast<char>('0' + value % 8);
-    return text;
-  };
-  set(0, name);
-  set(100, "0000644");
-  set(124, octal(data.size(), 11));
-  set(148, "        ");
-  header[156] = type;
-  set(157, link);
-  size_t sum = 0;
-  for (const char c : header) sum += static_cast<unsigned char>(c);
-  set(148, octal(sum, 6) + std::string("\0 ", 2));
-  return header + data + std::string((512 - data.size() % 512) % 512, '\0');
-}
-
-std::string tar_end() { return std::string(1024, '\0'); }
-
-DatasetEntry set_of(const std::vector<PublishedFile>& files, const std::string& folder,
-                    const std::vector<std::string>& markers) {
-  return {.name = "test-set",
-          .published = PublishedSet{.files = files, .folder = folder, .markers = markers}};
-}
 
 }  // namespace
 
@@ -149,46 +100,6 @@ TEST_CASE("download: offline") {
                 (folder / "f"), "--url");
 }
 
-TEST_CASE("unpack: files and folders, whole or not at all") {
-  if (!can_fetch()) return;
-  const TemporaryFolder folder;
-  const std::string good =
-      tar_member("set/", "", '5') + tar_member("set/a/one", letters(1000)) + tar_member("./set/two", "2");
-  put(folder / "good.tar", good + tar_end());
-  unpack(folder / "good.tar", folder.path(), "set", 1 << 20);
-  CHECK(bytes_of(folder / "set/a/one") == letters(1000));
-  CHECK(bytes_of(folder / "set/two") == "2");
-  CHECK(folder.entries() == 2);
-  check_refused([&] { unpack(folder / "good.tar", folder.path(), "set", 1 << 20); }, "set", "put in place");
-  check_refused([&] { unpack(folder / "good.tar", folder.path(), "other", 1 << 20); },
-                "holds no folder other");
-  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1000); }, "more than 1000 bytes");
-  check_refused([&] { unpack(folder / "absent.tar", folder.path(), "more", 1000); }, "no such file");
-  put(folder / "good.tar", good.substr(0, 1200));
-  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1 << 20); }, "damaged");
-  put(folder / "good.tar", letters(5000));
-  check_refused([&] { unpack(folder / "good.tar", folder.path(), "more", 1 << 20); }, "good.tar");
-  CHECK(folder.entries() == 2);
-}
-
-TEST_CASE("unpack: nothing leaves the folder") {
-  if (!can_fetch()) return;
-  const TemporaryFolder folder;
-  fs::create_directory(folder / "in");
-  const auto refused = [&](const std::string& member, const std::string& why) {
-    put(folder / "bad.tar", tar_member("set/good", "1") + member + tar_end());
-    check_refused([&] { unpack(folder / "bad.tar", folder / "in", "set", 1 << 20); }, "bad.tar", why);
-    CHECK(fs::is_empty(folder / "in"));
-    CHECK(folder.entries() == 2);
-  };
-  refused(tar_member("../evil", "1"), "leads out");
-  refused(tar_member("set/../../evil", "1"), "leads out");
-  refused(tar_member(folder / "evil", "1"), "absolute");
-  refused(tar_member("set/link", "", '2', "/etc"), "link");
-  refused(tar_member("set/link", "", '1', "set/good"), "link");
-  refused(tar_member("set/pipe", "", '6'), "device");
-}
-
 TEST_CASE("fetch: an archive and a file, and once more") {
   if (!can_fetch()) return;
   HttpServer server;
@@ -260,6 +171,60 @@ TEST_CASE("fetch: a file with the right MD5 sum and another SHA-256 sum is refus
   const DatasetEntry other = set_of(
       {{"https://unreachable.invalid/f", 77, md5_of(bytes), false, std::string(64, '0')}}, "", {"g/h"});
   check_refused([&] { fetch(other, folder.path(), {}); }, "SHA-256", "remove it");
+}
+
+TEST_CASE("download: a server that fails, sends too much, or speaks no TLS, and a full disk") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string bytes = letters(200000), sum = md5_of(bytes);
+  server.put("f", bytes);
+  server.answer_with("500 Internal Server Error");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 0, {sum}); },
+                "/f: the server answers 500; --url names a mirror that has it");
+  server.answer_with("");
+  const std::string secure = "https" + server.url().substr(4);
+  check_refused([&] { download(secure + "/f", folder / "f", 0, {sum}); }, secure, "cannot be reached");
+  CHECK(folder.entries() == 0);
+  {
+    const FullDisk full(1000);
+    check_refused([&] { download(server.url() + "/f", folder / "f", 0, {sum}); },
+                  "f.part: cannot be written: File too large");
+  }
+  fs::remove(folder / "f.part");
+  fs::create_directory(folder / "f");
+  check_refused([&] { download(server.url() + "/f", folder / "f", 200000, {sum}); },
+                "/f: cannot be put in place: Is a directory");
+}
+
+TEST_CASE("fetch: http is asked for under TLS first, a mirror may end with a slash, an archive may stay") {
+  if (!can_fetch()) return;
+  HttpServer server;
+  const TemporaryFolder folder;
+  const std::string tar = tar_member("set/data.bin", letters(5000)) + tar_end();
+  const auto size = static_cast<int64_t>(tar.size());
+  server.put("set.tar", tar);
+  const auto set = [&](const std::string& url, const char* marker) {
+    return set_of({{url + "/set.tar", size, md5_of(tar), true}}, "set", {marker});
+  };
+  std::vector<std::string> told;
+  FetchOptions options{.mirror = server.url() + "/",
+                       .keep_archive = true,
+                       .on_progress = [&](const std::string& what, int64_t, int64_t) {
+                         if (told.empty() || told.back() != what) told.push_back(what);
+                       }};
+  const fs::path kept = fetch(set("https://unreachable.invalid", "data.bin"), folder / "a", options).folder;
+  CHECK(bytes_of(kept / "data.bin") == letters(5000));
+  CHECK(fs::exists(folder / "a/set.tar"));
+  CHECK(told.front() == "set.tar");
+  CHECK(fetch(set(server.url(), "data.bin"), folder / "b", {}).folder == folder / "b/set");
+  check_refused([&] { fetch(set(server.url(), "more.bin"), folder / "c", {}); },
+                "test-set: ", "c/set lacks some of the set's files after the download");
+  const std::string secure = "https" + server.url().substr(4);
+  check_refused([&] { fetch(set(secure, "data.bin"), folder / "d", {}); }, secure, "cannot be reached");
+  check_refused([&] { fetch(set(server.url(), "data.bin"), folder / "a/set.tar", {}); },
+                "a/set.tar: cannot be made: ");
+  check_refused([&] { fetch({.name = "own"}, folder.path(), {}); }, "own: is not published");
 }
 
 TEST_CASE("fetch: what needs an account says so") {

@@ -49,6 +49,12 @@ class HttpServer {
     files_[name] = bytes;
   }
 
+  // Every answer has this status and no body, until it is "" again.
+  void answer_with(const std::string& status) {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+  }
+
   std::atomic<size_t> cut_after = SIZE_MAX;  // bytes of a body, then the connection ends
   std::atomic<int> cuts = 0;                 // so many times more
   std::atomic<bool> ranges = true;           // else every answer is the whole file
@@ -85,6 +91,8 @@ class HttpServer {
       range = request.substr(at + 7, request.find("\r\n", at) - at - 7);
     const std::lock_guard lock(mutex_);
     asked_.push_back(range);
+    if (!status_.empty())
+      return send_all(client, "HTTP/1.1 " + status_ + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     const auto file = files_.find(name);
     if (file == files_.end()) return send_all(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     respond(client, file->second, range.empty() || !ranges ? 0 : std::stoul(range.substr(6)));
@@ -118,6 +126,7 @@ class HttpServer {
   std::thread thread_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> files_;
+  std::string status_;
   std::vector<std::string> asked_;
 };
 

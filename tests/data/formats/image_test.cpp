@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "data/formats/intact.h"
 #include "tests/data/files.h"
 #include "tests/data/formats/grey_png.h"
+#include "tests/io/full_disk.h"
 
 namespace tessera {
 
@@ -68,6 +70,15 @@ TEST_CASE("image: a PNG comes back as it was written") {
   check_refused([&] { write_png(folder / "none" / "a.png", image); }, "none/a.png", "cannot be written");
 }
 
+TEST_CASE("image: pixels that cannot be written are an error") {
+  const TemporaryFolder folder;
+  check_refused([&] { write_png(folder / "a.png", Image()); }, "a.png: no pixels to write");
+  check_refused([] { encode_png(Image(3, 0)); }, "PNG: no pixels to write");
+  check_refused([] { encode_png(Image(0, 3)); }, "PNG: no pixels to write");
+  const FullDisk full(10);
+  check_refused([&] { write_png(folder / "a.png", random_image(9, 9, 1)); }, "a.png: cannot be written");
+}
+
 TEST_CASE("image: a grey JPEG becomes RGB") {
   const Image image = decode_image(grey_jpeg(), "grey.jpg");
   CHECK(image.height == 16);
@@ -88,20 +99,33 @@ TEST_CASE("image: what is no picture is refused by name") {
         decode_image(Bytes{'G', 'I', 'F', '8', '9', 'a'}, "a.png");
       },
       "a.png", "JPEG, PNG or BMP");
-  const std::array<std::array<std::string, 2>, 7> foreign{{{"GIF", "GIF89a"},
-                                                           {"WebP", std::string("RIFF\0\0\0\0WEBPVP8 ", 16)},
-                                                           {"TIFF", std::string("II*\0\x08\0\0\0", 8)},
-                                                           {"TIFF", std::string("MM\0*\0\0\0\x08", 8)},
-                                                           {"HEIC", std::string("\0\0\0\x18"
-                                                                                "ftypheic",
-                                                                                12)},
-                                                           {"AVIF", std::string("\0\0\0\x18"
-                                                                                "ftypavif",
-                                                                                12)},
-                                                           {"JPEG XL", "\xFF\x0A"}}};
+  const std::array<std::array<std::string, 2>, 12> foreign{
+      {{"GIF", "GIF89a"},
+       {"WebP", std::string("RIFF\0\0\0\0WEBPVP8 ", 16)},
+       {"TIFF", std::string("II*\0\x08\0\0\0", 8)},
+       {"TIFF", std::string("MM\0*\0\0\0\x08", 8)},
+       {"HEIC", std::string("\0\0\0\x18"
+                            "ftypheic",
+                            12)},
+       {"AVIF", std::string("\0\0\0\x18"
+                            "ftypavif",
+                            12)},
+       {"HEIC", std::string("\0\0\0\x18"
+                            "ftypmif1",
+                            12)},
+       {"AVIF", std::string("\0\0\0\x18"
+                            "ftypavis",
+                            12)},
+       {"JPEG XL", "\xFF\x0A"},
+       {"JPEG XL", std::string("\0\0\0\x0CJXL \r\n\x87\n", 12)},
+       {"JPEG 2000", std::string("\0\0\0\x0CjP  \r\n", 10)},
+       {"GIF", "GIF87a"}}};
   for (const auto& [name, text] : foreign)
     check_refused([&] { decode_image(Bytes(text.begin(), text.end()), "a.jpg"); }, "a.jpg",
                   "it is " + name + ": convert it");
+  for (const char* text : {"RIFF\x01\x01\x01\x01WAVE", "plain text", "\xFF\xD8\xFE"})
+    CHECK(error_of([&] { decode_image(Bytes(text, text + std::strlen(text)), "a"); }) ==
+          "a: not a JPEG, PNG or BMP file");
   check_refused([] { load_image("nowhere/a.png"); }, "nowhere/a.png", "cannot open it: No such file");
   const TemporaryFolder folder;
   check_refused([&] { load_image(folder.path()); }, "is a folder, wanted a file");
@@ -189,6 +213,54 @@ TEST_CASE("image: a size that a header only claims costs no memory") {
   check_refused([] { decode_image(bmp(30000, 1 << 20, {}), "vast.bmp"); }, "vast.bmp");
   check_refused([] { decode_image(png_of(100000, 100000, {}), "vast.png"); }, "vast.png", "100000 x 100000");
   check_refused([] { decode_image(png_of(1, 1, {0}, 8, 5), "odd.png"); }, "odd.png", "header is damaged");
+}
+
+TEST_CASE("image: more bytes than any picture has are refused before they are read") {
+  const Bytes first = grey_jpeg();
+  const std::span<const uint8_t> claimed(first.data(), size_t{max_image_file_bytes} + 1);
+  for (const auto& read : {+[](std::span<const uint8_t> bytes) { decode_image(bytes, "x"); },
+                           +[](std::span<const uint8_t> bytes) { image_dimensions(bytes, "x"); },
+                           +[](std::span<const uint8_t> bytes) { check_intact(bytes, "x"); }})
+    CHECK(error_of([&] { read(claimed); }) == "x: 268435457 bytes, more than the 268435456 that are decoded");
+}
+
+TEST_CASE("image: the segments of a JPEG are followed to its end") {
+  const auto read = [](auto&& change) {
+    Bytes bytes = grey_jpeg();
+    change(bytes);
+    return error_of([&] { check_intact(bytes, "x"); });
+  };
+  CHECK(read([](Bytes&) {}) == "");
+  CHECK(read([](Bytes& b) { b.insert(b.begin() + 2, 3, 0xFF); }) == "");  // fill bytes
+  CHECK(read([](Bytes& b) { b.resize(4), b[3] = 0xD9; }) != "");          // nothing between begin and end
+  CHECK(read([](Bytes& b) { b[2] = 0; }) == "x: not a JPEG, PNG or BMP file");
+  CHECK(read([](Bytes& b) { b[5] = 1; }).find("x: cannot be decoded: ") == 0);  // a length below 2
+  CHECK(read([](Bytes& b) { b[4] = 255; }).find("x: cannot be decoded: ") == 0);
+  CHECK(read([](Bytes& b) { b.insert(b.end() - 2, {0xFF, 0x00, 0xFF, 0xD3, 1}); }) == "");
+  const auto table = [](const Bytes& bytes) {  // the first Huffman table
+    constexpr std::array<uint8_t, 2> marker{0xFF, 0xC4};
+    return std::search(bytes.begin(), bytes.end(), marker.begin(), marker.end()) - bytes.begin();
+  };
+  CHECK(read([&](Bytes& b) {
+          std::fill_n(b.begin() + table(b) + 5, 16, 255);
+        }).find("x: cannot be decoded") == 0);
+  CHECK(read([&](Bytes& b) { b[static_cast<size_t>(table(b) + 5)] = 9; }).find("x: cannot be decoded") == 0);
+}
+
+TEST_CASE("image: a BMP with the header of OS/2, and one whose rows are not there") {
+  Bytes old = {'B', 'M'};
+  for (const uint32_t word : {26u + 16u, 0u, 26u, 12u})
+    for (int i = 0; i < 4; ++i) old.push_back(static_cast<uint8_t>(word >> (8 * i) & 255u));
+  old.insert(old.end(), {2, 0, 2, 0, 1, 0, 24, 0});
+  for (const uint8_t value : Bytes{1, 2, 3, 4, 5, 6, 0, 0, 11, 12, 13, 14, 15, 16, 0, 0})
+    old.push_back(value);
+  CHECK(decode_image(old, "old.bmp").pixels == Bytes{13, 12, 11, 16, 15, 14, 3, 2, 1, 6, 5, 4});
+  CHECK_NOTHROW(check_intact(old, "old.bmp"));
+  old.pop_back();
+  for (const auto& read : {+[](const Bytes& bytes) { decode_image(bytes, "cut.bmp"); },
+                           +[](const Bytes& bytes) { check_intact(bytes, "cut.bmp"); }})
+    check_refused([&] { read(old); }, "cut.bmp: the BMP ends before its 2 rows of 2 pixels; cut short?");
+  check_refused([] { check_intact(Bytes{'B', 'M', 1}, "x.bmp"); }, "x.bmp: the header is damaged");
 }
 
 }  // namespace tessera

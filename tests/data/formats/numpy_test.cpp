@@ -56,6 +56,8 @@ TEST_CASE("numpy: an archive is read back as it was written, in every type") {
   CHECK(bytes_of(folder / "x.npz") == bytes_of(folder / "y.npz"));
   arrays[0].shape = {7};
   check_refused([&] { write_npz(folder / "z.npz", arrays); }, "z.npz", "24 bytes for 'arr_0'");
+  arrays[0] = {"half", DType::bf16, {1}, "12"};
+  check_refused([&] { write_npz(folder / "z.npz", arrays); }, "z.npz", "2 bytes for 'half' of bf16 [1]");
 }
 
 TEST_CASE("numpy: small types widen, an .npy file is arr_0, a header's spaces do not matter") {
@@ -69,6 +71,9 @@ TEST_CASE("numpy: small types widen, an .npy file is arr_0, a header's spaces do
   CHECK(read(npy(header("<f2", "2,"), std::string("\x00\x3c\x00\xc0", 4))) == std::vector<double>{1, -2});
   CHECK(read(npy(header("<i4", "1,"), "\xff\xff\xff\xff")) == std::vector<double>{-1});
   CHECK(read(npy(header("|b1", "2,", "True"), std::string("\x01\x00", 2))) == std::vector<double>{1, 0});
+  const std::string second = header("|u1", "2,");  // of the format, whose length has four bytes
+  CHECK(read(std::string("\x93NUMPY\x02\x00", 8) + static_cast<char>(second.size()) + std::string(3, '\0') +
+             second + "\x05\x06") == std::vector<double>{5, 6});
   CHECK(read(npy("{'descr':  '|u1',  'fortran_order': False, 'shape': (1, 2) }  ", "\x05\x06")) ==
         std::vector<double>{5, 6});
 }
@@ -107,6 +112,13 @@ TEST_CASE("numpy: what is no array, or claims what is not there, is refused") {
   refused(npy("{'descr': evil}", "1234"), "has the header");
   refused(std::string("\x93NUMPY\x01\x00\xff\xff{", 11) + "}", "announces a header of 65535 bytes");
   refused(std::string("\x93NUMPY\x09\x00\x01\x00{}", 12), "has version 9");
+  refused(std::string("\x93NUMPY\x01", 7), "is no .npy file");
+  refused(std::string("\x93NUMPY\x00\x00\x01\x00{}", 12), "has version 0");
+  refused(std::string("\x93NUMPY\x01\x00\x03\x00{}", 12), "announces a header of 3 bytes, has 2");
+  refused(npy(header("<f4", "1,") + std::string(5000, ' '), "1234").replace(8, 2, "\x88\x13"),
+          "announces a header of 5000 bytes");
+  refused(npy(header("<f4", " 1,"), "1234"), "has the shape ( 1,)");
+  refused(npy(header("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1"), "1234"), "has 9 axes, at most 8 are supported");
   refused("PK\x03\x04" + std::string(40, 'x'), "no directory at its end");
 }
 

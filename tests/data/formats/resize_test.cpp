@@ -70,4 +70,24 @@ TEST_CASE("fit_square: a picture one pixel wide does not grow past the limits") 
   check_refused([] { fit_square(Image(300000, 1), 224, "thin.png"); }, "thin.png", "more than");
 }
 
+TEST_CASE("resize: pictures without pixels are refused, and one side may stay as it is") {
+  const Image some = random_image(4, 6, 1);
+  for (const auto& [from, height, width] :
+       {std::tuple{Image(0, 6), 2, 2}, {Image(4, 0), 2, 2}, {some, 0, 2}, {some, 2, 0}, {some, -1, 2}}) {
+    const std::string why = "resize: from " + std::to_string(from.width) + " x " +
+                            std::to_string(from.height) + " to " + std::to_string(width) + " x " +
+                            std::to_string(height) + " pixels";
+    CHECK(error_of([&] { resize_bilinear(from, height, width); }) == why);
+    CHECK(error_of([&] { resize_bicubic(from, height, width); }) == why);
+    CHECK(error_of([&] { resize_nearest(from, height, width); }) == why);
+  }
+  CHECK(resize_bicubic(some, 4, 6) == some);
+  CHECK(resize_nearest(some, 8, 6).at(7, 5)[0] == some.at(3, 5)[0]);
+  CHECK(fit_square_nearest(some, 4, "a").width == 4);
+  CHECK(fit_square(some, 4, "a") == cut_out(some, {0, 1, 4, 5}));
+  for (const auto& fit : {+[](const Image& none) { fit_square(none, 4, "none.png"); },
+                          +[](const Image& none) { fit_square_nearest(none, 4, "none.png"); }})
+    CHECK(error_of([&] { fit(Image()); }) == "none.png: an image of 0 x 0 pixels");
+}
+
 }  // namespace tessera

@@ -130,6 +130,7 @@ TEST_CASE("ade20k: what is wrong with an annotation is named when it is read") {
     check_refused(read, "ADE_train_00000001.png", why);
   };
   refused(png_of(16, 12, stripes(16, 12)), "12 x 16 pixels, its picture");
+  refused(png_of(12, 16, stripes(12, 16)), "16 x 12 pixels, its picture");
   refused(png_of(16, 16, stripes(16, 16), 8, 3), "with a palette");
   refused(png_of(16, 16, stripes(16, 32), 16), "16 bits");
   refused(png_of(16, 16, stripes(16, 48), 8, 2), "in colours");

@@ -1,6 +1,8 @@
 #include "data/sets/cifar.h"
 
+#include "data/registry.h"
 #include "tests/data/files.h"
+#include "tests/io/without_rights.h"
 
 namespace tessera {
 
@@ -98,6 +100,21 @@ TEST_CASE("cifar: what is wrong is named") {
   check_refused(open, "batches.meta.txt", "names 2 classes");
   std::filesystem::remove(folder / "batches.meta.txt");
   check_refused(open, "batches.meta.txt", "No such file");
+}
+
+TEST_CASE("cifar: the published sets, and files that may not be read") {
+  const TemporaryFolder folder;
+  check_refused([&] { open_dataset("cifar10", folder.path()); },
+                "data_batch_1.bin; give the folder that cifar-10");
+  for (const bool coarse : {false, true})
+    check_refused([&] { open_dataset("cifar100", folder.path(), {.coarse_labels = coarse}); },
+                  "train.bin; give the folder that cifar-100");
+  const CifarFormat format = small(cifar10_format());
+  put_all(folder.path(), format);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(folder / "data_batch_2.bin", std::filesystem::perms(0));
+  const WithoutRights someone;
+  check_refused([&] { open_cifar(folder.path(), format); }, "data_batch_2.bin: cannot be opened");
 }
 
 }  // namespace tessera

@@ -134,4 +134,52 @@ TEST_CASE("folder: a class whose name is not UTF-8 is refused before anything is
   check_refused([&] { open_dataset("folder", folder.path()); }, "'caf\\xe9' is not UTF-8");
 }
 
+TEST_CASE("folder: everything that is in the way is said at once, up to fifty lines") {
+  const TemporaryFolder folder;
+  put_class(folder / "a", 2);
+  put_class(folder / "b", 2);
+  put(folder / "notes.txt", std::string("beside the classes"));
+  CHECK(mentions(open_image_folder(folder.path(), {}), "1 files that are no pictures left out, first"));
+  put(folder / "a/1.GIF", std::string("GIF8"));
+  put(folder / "b/2.svg", std::string("<svg>"));
+  const std::string two = error_of([&] { open_image_folder(folder.path(), {}); });
+  CHECK(
+      two.starts_with("folder: 2 things are in the way:\n" + (folder / "a/1.GIF").string() + ": JPEG, PNG"));
+  CHECK(two.ends_with("or remove it"));
+  for (int i = 0; i < 60; ++i)
+    put(folder / "a" / std::filesystem::path(std::to_string(i) + ".tif"), random_bytes(4, 1));
+  const std::string many = error_of([&] { open_image_folder(folder.path(), {}); });
+  CHECK(many.starts_with("folder: 62 things are in the way:\n"));
+  CHECK((many.ends_with("\n...") && std::count(many.begin(), many.end(), '\n') == 51));
+}
+
+TEST_CASE("folder: the image size is that of the first picture that can be read") {
+  const TemporaryFolder folder;
+  put_class(folder / "a", 3, 12);
+  put_class(folder / "b", 2, 12);
+  put(folder / "a/000.png", std::string("no picture"));
+  put(folder / "a/001.png", std::string("none either"));
+  CHECK(open_image_folder(folder.path(), {}).image_shape == Shape{3, 12, 12});
+  for (const char* name : {"a/100.png", "a/101.png", "a/102.png", "b/100.png", "b/101.png"})
+    put(folder / name, std::string("x"));
+  check_refused([&] { open_image_folder(folder.path(), {}); }, "a/00", "not a JPEG, PNG or BMP file");
+  check_refused([&] { open_image_folder("", {}); }, "folder: no data folder was given");
+  check_refused([&] { open_image_folder(folder.path(), {.validation_fraction = 0}); }, "fraction of 0");
+}
+
+TEST_CASE("folder: validation pictures lie in a folder of one of four names, by class") {
+  for (const char* name : {"val", "valid", "validation", "test"}) {
+    const TemporaryFolder folder;
+    for (const char* each : {"cat", "dog"}) put_class(folder / "train" / each, 2);
+    std::filesystem::create_directories(folder / name);
+    check_refused([&] { open_image_folder(folder.path(), {}); },
+                  std::string(name) + " holds no class folder");
+    for (const char* each : {"cat", "dog"}) put_class(folder / name / each, 1);
+    const Dataset dataset = open_image_folder(folder.path(), {});
+    CHECK(dataset.validation->size() == 2);
+    CHECK(mentions(dataset, "validation images from " + (folder / name).string()));
+    CHECK_FALSE(mentions(dataset, "classes have validation images"));
+  }
+}
+
 }  // namespace tessera

@@ -102,4 +102,47 @@ TEST_CASE("imagenet: what it refuses") {
   check_refused([&] { open_imagenet(folder.path(), {}, 100); }, "imagenet-100");
 }
 
+TEST_CASE("imagenet: folders that hold less, or something else, than a class's pictures") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const auto&... parts) {
+    check_refused([&] { open_imagenet(folder.path(), {}, 0); }, "imagenet: ", parts...);
+  };
+  fs::create_directories(folder / "val");
+  put_picture(folder / "train" / fs::path(tench) / (tench + "_1.JPEG"));
+  refused("train holds 1 class folders");
+  for (const char* name : {"n0144353", "x01443537", "n0144353a", "n014435/7"}) {
+    fs::create_directories(folder / "train" / fs::path(name));
+    refused("is no class folder; they are called n and 8 digits");
+    fs::remove_all(folder / "train" / fs::path(name));
+  }
+  fs::remove_all(folder / "train/n014435");
+  fs::create_directories(folder / "train" / fs::path(goldfish));
+  refused(goldfish + " holds no picture");
+  fs::create_directories(folder / "train" / fs::path(goldfish) / "more");
+  refused("more: pictures were expected here");
+  check_refused([&] { open_imagenet(folder.path(), {}, 100); },
+                "imagenet-100: the training folder holds 2 classes");
+  check_refused([&] { open_imagenet(folder.path(), {}, 100); }, "not 100");
+}
+
+TEST_CASE("imagenet: a part of the classes leaves out the pictures of the others") {
+  const TemporaryFolder folder;
+  put_training(folder.path());
+  for (const char* number : {"1", "2"})
+    put_picture(folder / "val" / fs::path(std::string("v_") + number + ".JPEG"));
+  const auto open = [&] { return open_imagenet(folder.path(), {}, 1); };  // tench alone
+  const auto solution = [&](const std::string& lines) { put(folder / "val/LOC_val_solution.csv", lines); };
+  put(folder / "val/notes.txt", "no picture");
+  solution("v_1,n01440764 1\nv_2,n01443537 1\nv_3,goldfish\n");
+  CHECK(open().validation->size() == 1);
+  CHECK(open().classes_of_whole == 1000);
+  solution("v_1,n01443537 1\nv_2,n01443537 1\n");
+  check_refused(open, "imagenet-1: ", "val holds no picture of these classes");
+  solution("v_1 n01440764\n");
+  check_refused(open, "LOC_val_solution.csv: line 1 'v_1 n01440764' has no comma");
+  put(folder / "synset_words.txt", "n01440764\ttench\nshort\nn0144353x goldfish\n");
+  solution("v_1,n01440764 1\nv_2,n01443537 1\n");
+  CHECK(open().class_names == std::vector<std::string>{"tench"});
+}
+
 }  // namespace tessera

@@ -223,4 +223,36 @@ TEST_CASE("latents: the check of a data set finds copies, leaks and numbers that
   CHECK(found["leakage"] == 1);
 }
 
+TEST_CASE("latents: a folder is told from one of pictures by its files") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(looks_like_latents(folder.path()));
+  fs::create_directories(folder / "train/cat");
+  CHECK_FALSE(looks_like_latents(folder.path()));
+  put(folder / "train/notes.txt", "no tensors");
+  put(folder / "train/a.safetensors", "not read yet");
+  CHECK(looks_like_latents(folder.path()));
+  fs::remove_all(folder / "train");
+  put(folder / "train.safetensors", "not read yet");
+  CHECK(looks_like_latents(folder.path()));
+}
+
+TEST_CASE("latents: several files of a validation split, the size asked for, and shares that are none") {
+  const TemporaryFolder folder;
+  const NamedTensors two{{"latents", counting(2)}, {"labels", labels_of({0, 1})}};
+  put_latents(folder / "train.safetensors", two);
+  const auto open = [&](const DatasetOptions& options) { return open_latents(folder.path(), options); };
+  for (const double fraction : {0.0, 1.0})
+    check_refused([&] { open({.validation_fraction = fraction}); }, "latents: a validation fraction of ");
+  CHECK(open({.image_size = side}).image_shape == Shape{channels, side, side});
+  check_refused([&] { open({.image_size = side + 1}); }, "holds latents of 3 x 3, data.image_size is 4");
+  put_latents(folder / "valid/a.safetensors", two);
+  CHECK(open({}).notes.at(0) == "validation latents from " + (folder / "valid/a.safetensors").string());
+  put_latents(folder / "valid/b.safetensors", two);
+  CHECK(open({}).notes.at(0).ends_with("a.safetensors and 1 more"));
+  CHECK(open({}).validation->size() == 4);
+  put_latents(folder / "train.safetensors",
+              {{"latents", Tensor::zeros({1, 1, 4097, 4097})}, {"labels", labels_of({0})}});
+  check_refused([&] { open({}); }, "holds latents of 1 x 4097 x 4097; they are square");
+}
+
 }  // namespace tessera

@@ -81,6 +81,12 @@ TEST_CASE("idx: what is wrong is named") {
   check_refused(read(3), "no IDX header");
   put(path, Bytes{0, 0, 9, 1, 0, 0, 0, 0});
   check_refused(read(1), "0 0 9 1", "0 0 8 1");
+  for (const Bytes& start : {Bytes{1, 0, 8, 1}, Bytes{0, 1, 8, 1}, Bytes{0, 0, 8, 2}}) {
+    put(path, Bytes{start[0], start[1], start[2], start[3], 0, 0, 0, 0});
+    check_refused(read(1), "starts with bytes ", "an IDX file of 1 dimensions of bytes with 0 0 8 1");
+  }
+  put(path, idx({0}, {}));
+  CHECK((read_idx(path, 1).bytes.empty() && read_idx(path, 1).sizes == std::vector<int64_t>{0}));
   put(path, idx({5}, {1, 2}));
   check_refused(read(1), "cut short", "2 bytes of 5");
   put(path, idx({1}, {1, 2}));
@@ -117,6 +123,16 @@ TEST_CASE("mnist: files that do not belong together") {
   check_refused(open, "train-labels-idx1-ubyte", "label 2 is 10");
   put(folder / "train-images-idx3-ubyte", idx({5, 28, 14}, Bytes(5 * 28 * 14, 0)));
   check_refused(open, "train-images-idx3-ubyte", "28 x 14");
+  put(folder / "train-images-idx3-ubyte", idx({5, 14, 28}, Bytes(5 * 28 * 14, 0)));
+  check_refused(open, "train-images-idx3-ubyte", "14 x 28");
+  put(folder / "train-images-idx3-ubyte", idx({0, 28, 28}, {}));
+  check_refused(open, "train-images-idx3-ubyte", "holds no image");
+  std::filesystem::rename(folder / "train-images-idx3-ubyte", folder / "train-images.idx3-ubyte");
+  check_refused(open, "train-images.idx3-ubyte", "holds no image");  // as some archives name it
+  std::filesystem::remove(folder / "train-images.idx3-ubyte");
+  put_gz(folder / "train-images.idx3-ubyte.gz", idx({0, 28, 28}, {}));
+  check_refused(open, "train-images.idx3-ubyte.gz", "holds no image");
+  check_refused([&] { open_dataset("mnist", folder / "none"); }, "none is not a folder; give the one");
 }
 
 }  // namespace tessera

@@ -79,6 +79,10 @@ TEST_CASE("shapes: sizes and counts that make no sense") {
   ShapesOptions options = few();
   options.image_size = 8;
   check_refused([&] { make_shapes(options); }, "image size 8");
+  check_refused([] { make_shapes({.image_size = 513}); }, "image size 513; 16 to 512 pixels are drawn");
+  check_refused([] { make_shapes({.image_size = 16, .train = 0}); }, "0 training and ", "both need one");
+  check_refused([] { make_shapes({.image_size = 16, .validation = 0}); }, "and 0 validation images");
+  check_refused([] { draw_shape(10, 16, Random(0)); }, "shapes: class 10; there are 10");
   options = few();
   options.train = 0;
   check_refused([&] { make_shapes(options); }, "0 training");

@@ -89,4 +89,17 @@ TEST_CASE("tiles: the photographs of the demo") {
   CHECK(bytes < 1'000'000);
 }
 
+TEST_CASE("tiles: pictures have one of four endings, in any case, and a least height") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.jpg", "b.JPEG", "c.png", "d.Bmp", "e.gif"})
+    write_places(folder / name, 64, 64, 1);
+  CHECK(open_tiles(folder.path(), {.image_size = 16}).class_names ==
+        std::vector<std::string>{"a", "b", "c", "d"});
+  CHECK(open_tiles(folder.path(), {.image_size = 1}).image_shape == Shape{3, 1, 1});
+  write_places(folder / "c.png", 64, 15, 1);
+  CHECK(refusal(folder.path()).find("c.png is 64 x 15 pixels; two tiles of 16 side by side") !=
+        std::string::npos);
+  CHECK(refusal("") == "tiles: no data folder was given");
+}
+
 }  // namespace tessera

@@ -95,4 +95,27 @@ TEST_CASE("tiny-imagenet: an image that cannot be decoded is named when it is re
   check_refused([&] { picture(*dataset.train, 2); }, "n02_0.JPEG");
 }
 
+TEST_CASE("tiny-imagenet: lists that are empty, or whose lines are") {
+  const TemporaryFolder folder;
+  const auto open = [&] { open_tiny_imagenet(folder.path(), {.image_size = 32}); };
+  put_all(folder.path());
+  put(folder / "wnids.txt", std::string("\nn01\n"));
+  check_refused(open, "wnids.txt: an empty line where a wnid was expected");
+  put(folder / "wnids.txt", std::string("\n"));
+  check_refused(open, "wnids.txt: an empty line where a wnid was expected");
+  put_all(folder.path());
+  put(folder / "words.txt", std::string("n01 goldfish\nn02\ttench\n"));
+  check_refused(open, "words.txt: no line for n01, which wnids.txt lists");
+  put_all(folder.path());
+  put(folder / "val" / "val_annotations.txt", std::string("\tn02\n"));
+  check_refused(open, "line 1 '\tn02' is not FILE<tab>WNID");
+  std::filesystem::remove_all(folder / "val" / "images");
+  std::filesystem::create_directory(folder / "val" / "images");
+  put(folder / "val" / "val_annotations.txt", std::string());
+  check_refused(open, "val_annotations.txt: lists no image");
+  std::filesystem::remove_all(folder / "train" / "n01" / "images");
+  std::filesystem::create_directory(folder / "train" / "n01" / "images");
+  check_refused(open, "n01/images holds no image");
+}
+
 }  // namespace tessera
