@@ -106,6 +106,7 @@ TEST_CASE("sub-objects, lists of them, and values as they are") {
   CHECK_FALSE(f.has("none"));
   CHECK(f.is_list("stages"));
   CHECK_FALSE(f.is_list("attention"));
+  CHECK_FALSE(f.is_list("absent"));
   CHECK(f.object("attention").get<int>("heads") == 3);
   CHECK(f.find_object("attention")->path() == "attention");
   CHECK_FALSE(f.find_object("none").has_value());
@@ -200,20 +201,33 @@ TEST_CASE("keys are noted once with their type, range, choices and default, what
   f.object("sub").get("rate", 0.5, Range::between(0, 1));
   f.find_object("none");
   f.find("elsewhere");
+  f.get("any", 2.0);
+  f.get("few", 2.0, Range::at_most(3));
   f.get("name", "");
+  Fields(json, "y").get("name", "");  // another reader's key of the same name
   f.choice("kind", {"a", "b"}, "a");
   f.choice("kind", {"b", "c"});
   std::string text;
   for (const FieldNote& note : record.notes()) {
-    text += note.path + ": " + note.type + (note.required ? " required " : " ") + note.fallback;
-    for (const std::string& choice : note.choices) text += "|" + choice;
+    text += note.where + " " + note.path + ":" + (note.type.empty() ? "" : " " + note.type);
+    text +=
+        std::string(note.required ? " required" : "") + (note.fallback.empty() ? "" : ", " + note.fallback);
+    for (const std::string& choice : note.choices)
+      text += (&choice == &note.choices[0] ? " of " : " ") + choice;
     text += "\n";
   }
-  CHECK(text ==
-        "stages: a list of objects \nstages[].width: an integer of at least 1 required \nsub: an object "
-        "required "
-        "\nsub.rate: a number from 0 to 1 0.5\nnone: an object \nelsewhere:  required \nname: a string \"\"\n"
-        "kind: a string required \"a\"|a|b|c\n");
+  CHECK(text == R"(x stages: a list of objects
+x stages[].width: an integer of at least 1 required
+x sub: an object required
+x sub.rate: a number from 0 to 1, 0.5
+x none: an object
+x elsewhere: required
+x any: a number, 2.0
+x few: a number of at most 3, 2.0
+x name: a string, ""
+y name: a string, ""
+x kind: a string required, "a" of a b c
+)");
 }
 
 TEST_CASE("lists of every type name the place of a value of another") {

@@ -56,8 +56,9 @@ TEST_CASE("a stream reads half precision as the whole file's reader does, from m
 TEST_CASE("a stream refuses what is not there, and a file that is cut while it is open") {
   const TemporaryFolder folder;
   const auto path = folder / "x.safetensors";
-  write_safetensors(
-      path, {{"latents", Tensor::full({4, 8}, 1, DType::f32)}, {"labels", Tensor::full({4}, 1, DType::i64)}});
+  write_safetensors(path, {{"latents", Tensor::full({4, 8}, 1, DType::f32)},
+                           {"labels", Tensor::full({4}, 1, DType::i64)},
+                           {"scale", Tensor::full({}, 1, DType::f32)}});
   const TensorStream stream(path);
   float values[8];
   const auto said = [&](const char* name, int64_t row) {
@@ -65,10 +66,11 @@ TEST_CASE("a stream refuses what is not there, and a file that is cut while it i
   };
   CHECK(said("latent", 0).find("has no tensor 'latent'; did you mean 'latents'") != std::string::npos);
   CHECK(said("latents", 4).find("'latents' has no row 4; it is [4, 8]") != std::string::npos);
+  CHECK(said("scale", 0).find("'scale' has no row 0; it is []") != std::string::npos);
   CHECK(said("latents", -1).find("no row -1") != std::string::npos);
   CHECK(said("labels", 0).find("is I64, floats are wanted") != std::string::npos);
   CHECK(said("latents", 3).empty());
-  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 60);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 64);
   CHECK(said("latents", 3).find(path.string()) != std::string::npos);
   CHECK(error_of([&] { TensorStream{path}; }).find("the file is cut or damaged") != std::string::npos);
 }
