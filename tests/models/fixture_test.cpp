@@ -39,14 +39,35 @@ std::filesystem::path changed(const TemporaryFolder& folder, const std::string& 
   return path;
 }
 
-// The message with which a copy of vit.safetensors with another config is refused.
-std::string refusal_of(const std::string& config) {
+// The message with which a copy of a fixture with this change is refused, behind the file's name.
+template <class F> std::string refusal_of(const std::string& name, F&& change) {
   const TemporaryFolder folder;
-  TensorFile file = read_safetensors(fixtures / "vit.safetensors");
-  file.metadata["config"] = config;
-  const auto path = folder / "refused.safetensors";
+  TensorFile file = read_safetensors(fixtures / (name + ".safetensors"));
+  change(file);
+  const std::string path = folder / "refused.safetensors";
   write_safetensors(path, file.tensors, file.metadata);
-  return error_of([&] { check_fixture(path, DType::f32); });
+  const std::string said = error_of([&] { check_fixture(path, DType::f32); });
+  return said.starts_with(path + ": ") ? said.substr(path.size() + 2) : said;
+}
+
+std::string refusal_of(const std::string& config) {
+  return refusal_of("vit", [&](TensorFile& file) { file.metadata["config"] = config; });
+}
+
+// Of a copy without one tensor.
+std::string refusal_without(const std::string& name, const std::string& tensor) {
+  return refusal_of(name, [&](TensorFile& file) {
+    std::erase_if(file.tensors, [&](const auto& each) { return each.first == tensor; });
+  });
+}
+
+// Of a copy whose config has these changes.
+std::string refusal_with(const std::string& name, const Json& changes) {
+  return refusal_of(name, [&](TensorFile& file) {
+    Json config = parse_json(file.metadata.at("config"), name);
+    config.merge_patch(changes);
+    file.metadata["config"] = config.dump();
+  });
 }
 
 }  // namespace
@@ -100,4 +121,53 @@ TEST_CASE("what is no fixture of a known kind is refused") {
   CHECK(refusal("timm/vit.safetensors", DType::f32).find("no \"config\" in its metadata") !=
         std::string::npos);
   CHECK(refusal("vit.safetensors", DType::bf16) == "parity: runs in f32 or f64, not bf16");
+}
+
+TEST_CASE("a fixture that lacks a tensor, or holds one too many, is refused by its name") {
+  const auto lacks = [](const char* tensor) {
+    return "no tensor '" + std::string(tensor) + "', which a fixture of this kind holds";
+  };
+  CHECK(refusal_without("vit", "input") == lacks("input"));
+  CHECK(refusal_without("vit", "loss") == lacks("loss"));
+  CHECK(refusal_without("vit", "grad.head.bias") == lacks("grad.head.bias"));
+  CHECK(refusal_without("rope", "grad_output") == lacks("grad_output"));
+  CHECK(refusal_without("spatial-prior", "grad_output") == lacks("grad_output"));
+  CHECK(refusal_without("segmentation-scores", "iou") == lacks("iou"));
+  CHECK(refusal_without("vit", "param.head.bias").find("head.bias") != std::string::npos);
+  for (const char* name : {"rope", "resize-pos-embed", "decay-content", "decay-content-rows"}) {
+    CAPTURE(name);
+    CHECK(refusal_without(name, "input") != "");
+  }
+  const auto more = [](TensorFile& file) { file.tensors.emplace_back("more", Tensor::zeros({1})); };
+  for (const char* name : {"vit", "rope"})
+    CHECK(refusal_of(name, more) ==
+          "holds 'more', which the engine does not compute for a fixture of this kind");
+  // Of buffers after a step, one that the file leaves out is not compared.
+  CHECK(refusal_without("resnet-train", "after.bn1.running_mean") == "");
+}
+
+TEST_CASE("a fixture whose shapes, mode or settings contradict one another is refused") {
+  CHECK(refusal_of("vit", [](TensorFile& file) { file.metadata["mode"] = "test"; }) == "unknown mode 'test'");
+  CHECK(refusal_of("vit", [](TensorFile& file) {
+          for (auto& [name, tensor] : file.tensors)
+            if (name == "loss") tensor = tensor.reshape({1});
+        }) == "loss is [1] in the file, the engine gives []");
+  CHECK(refusal_with("rope", {{"grid", {3, 5, 1}}}) == "part: grid has 3 sizes, [rows, columns] is wanted");
+  CHECK(refusal_with("rope", {{"grid", {3, 0}}}) == "part: grid[1] is 0, wanted an integer of at least 1");
+  CHECK(refusal_with("rope", {{"angle", 1}}).starts_with("part: angle is not known here"));
+  CHECK(refusal_with("decay-fixed", {{"form", "diagonals"}}) ==
+        "part: form is 'diagonals'; there are forward, rows, columns");
+  CHECK(refusal_of("token-targets", [](TensorFile& file) {
+          for (auto& [name, tensor] : file.tensors)
+            if (name == "crop") tensor = Tensor::zeros({3});
+        }) == "part: crop has 3 numbers, top, left, bottom, right are wanted");
+}
+
+TEST_CASE("a class that no pixel has counts as -1 in a fixture, as in its reference") {
+  CHECK(refusal_of("segmentation-scores", [](TensorFile& file) {
+          for (auto& [name, tensor] : file.tensors)
+            if (name == "predicted" || name == "target") tensor = Tensor::zeros(tensor.shape(), DType::i64);
+          for (auto& [name, tensor] : file.tensors)
+            if (name == "iou") tensor = Tensor::from({1, -1, -1, -1, -1}, {5});
+        }) == "");
 }
