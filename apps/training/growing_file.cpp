@@ -26,7 +26,8 @@ std::string GrowingFile::text() const { return read_text(path_); }
 int64_t GrowingFile::bytes() const { return lseek(descriptor_, 0, SEEK_END); }
 
 void GrowingFile::cut(int64_t bytes) const {
-  check(ftruncate(descriptor_, bytes) == 0, path_.string(), ": cannot be cut: ", std::strerror(errno));
+  const bool done = ftruncate(descriptor_, bytes) == 0;  // before errno is read
+  check(done, path_.string(), ": cannot be cut: ", std::strerror(errno));
 }
 
 void GrowingFile::add(const std::string& lines) const {
@@ -39,7 +40,8 @@ void GrowingFile::add(const std::string& lines) const {
 }
 
 void GrowingFile::save() const {
-  check(fsync(descriptor_) == 0, path_.string(), ": cannot be written: ", std::strerror(errno));
+  const bool done = fsync(descriptor_) == 0;
+  check(done, path_.string(), ": cannot be written: ", std::strerror(errno));
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -32,6 +33,8 @@ double take_number(std::string_view& text, const std::string& where) {
 }
 
 StepRow read_row(std::string_view line, const std::string& where) {
+  const auto fields = 1 + std::count(line.begin(), line.end(), ',');
+  check(fields == 5, where, " has ", fields, " fields, wanted 5");
   const double step = take_number(line, where);
   check(step >= 1 && step < 1e15, where, ": begins with no step");
   const double epoch = take_number(line, where), loss = take_number(line, where),

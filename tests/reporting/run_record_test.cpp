@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "apps/training/log_marks.h"
+#include "engine/io/safetensors.h"
 #include "tests/commands/program.h"
 
 using namespace tessera;
@@ -84,9 +85,71 @@ TEST_CASE("a folder that holds no run, and tables that are none, are named") {
   refused(good, std::string("epoch\n1\0002\n", 10), "line 2: '1");
   refused("[]", "", "does not describe a run");
   refused(R"({"model": 3})", "", "does not describe a run");
+  refused(R"({"data": {}})", "", "does not describe a run");
+  refused(good, "epoch,loss\n1,1e999\n", "line 2: '1e999' is not a number");
   refused("{", "", "config.json");
   refused(R"({"model": {"preset": "sl-vjt"}})", "", "config.json: models: no preset 'sl-vjt'");
   const TemporaryFolder empty;
   CHECK_THROWS_WITH_AS(read_run(empty.path()),
                        doctest::Contains("is not a run folder: it has no config.json"), Error);
+}
+
+TEST_CASE("events and configs that say something else than expected say nothing") {
+  const TemporaryFolder folder;
+  put_run(
+      folder, "epoch,validation_loss\r\n1,2\r\n2,\r\n",
+      "{\"event\":\"epoch\",\"epoch\":\"1\",\"seconds\":1}\n{\"event\":\"epoch\",\"epoch\":0,\"seconds\":2}\n"
+      "{\"event\":\"epoch\",\"epoch\":2,\"seconds\":\"3\"}\n{\"event\":5,\"epoch\":1,\"seconds\":4}\n"
+      "{\"event\":\"start\",\"precision\":\"tf32\"}\n{\"event\":\"resume\",\"precision\":\"f16\"}\n[1]\n{]}"
+      "\n");
+  RunRecord run = read_run(folder.path());
+  CHECK(run.events.size() == 6);
+  REQUIRE(run.changed.size() == 1);
+  CHECK(run.changed[0].find("events.jsonl: 1 lines have been changed") != std::string::npos);
+  for (const double seconds : run.epoch_events("seconds")) CHECK(std::isnan(seconds));
+  CHECK(precision_of(run) == Precision::tf32);
+  CHECK(last_evaluated(run) == 1);
+  CHECK(std::isnan(value_at(run, "validation_loss", 0)));
+  CHECK(std::isnan(value_at(run, "validation_loss", 3)));
+  CHECK(summary_of(run)["seconds"].is_null());
+  run.events.clear();
+  CHECK(precision_of(run) == Precision::f32);
+
+  const auto names = [&](const char* config) {
+    run.config = Json::parse(config);
+    return run.model_name() + " on " + run.dataset();
+  };
+  CHECK(names(R"({"preset": "pit", "model": {"arch": "vit"}, "data": {"name": "mnist"}})") == "pit on mnist");
+  CHECK(names(R"({"preset": "", "model": {"preset": "sl-vit"}, "data": {"name": 5}})") == "sl-vit on -");
+  CHECK(names(R"({"preset": 5, "model": {"preset": 5, "arch": "vit"}, "data": {}})") == "vit on -");
+  CHECK(names(R"({"model": {"arch": 5}, "data": "mnist"})") == "- on -");
+  CHECK(names(R"({"model": "vit"})") == "- on -");
+}
+
+TEST_CASE("a run is judged by what its task is about, and of equal epochs the first is the best") {
+  const TemporaryFolder folder;
+  put_run(folder, "epoch,validation_loss,validation_mean_iou\n1,,0.5\n2,3,0.5\n3,2,0.25\n4,2,\n");
+  RunRecord run = read_run(folder.path());
+  run.task = Task::segment;
+  CHECK((score_column(run.task).larger_is_better && best_epoch(run) == 1));
+  run.task = Task::diffuse;
+  CHECK((!score_column(run.task).larger_is_better && best_epoch(run) == 3));
+}
+
+TEST_CASE("tables that are not as the state was saved beside them are said, a damaged state is not") {
+  const TemporaryFolder folder;
+  put_run(folder, "epoch,loss\n1,2\n");
+  write_safetensors(folder / "state.safetensors", {}, {{"metrics", "epoch,loss\n1,3\n"}});
+  const std::vector<std::string> changed = read_run(folder.path()).changed;
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0].find("metrics.csv: is not what it was when the state was saved") != std::string::npos);
+  put(folder / "state.safetensors", "no tensors");
+  CHECK(read_run(folder.path()).changed.empty());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  CHECK(read_run(".").name == folder.path().filename().string());
+  std::filesystem::current_path(before);
+  std::filesystem::remove(folder / "config.json");
+  std::filesystem::create_directory(folder / "config.json");
+  CHECK_THROWS_WITH_AS(read_run(folder.path()), doctest::Contains("it has no config.json"), Error);
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "apps/training/former_config.h"
 #include "apps/training/recipe.h"
 #include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
@@ -94,7 +95,73 @@ TEST_CASE("what a config must not hold is named with its key") {
   CHECK(refusal(R"({"augment": {"mixup": -1}})").find("augment.mixup") != std::string::npos);
   CHECK(refusal(R"({"model": "dit-xt", "augment": {"mixup": 1}})").find("a diffusion model cannot") !=
         std::string::npos);
+  CHECK(refusal(R"({"model": {"preset": 5}})").find("model is a preset's name") != std::string::npos);
+  CHECK(refusal(R"({"model": {"arch": 5}})").find("model is a preset's name") != std::string::npos);
+  CHECK(refusal(R"({"model": "vitt"})").find("test: models: no preset 'vitt'") == 0);
+  CHECK(refusal(R"({"optimizer": {"betas": [1, 0.9]}})") == "test: optimizer.betas must be below 1");
+  CHECK(refusal(R"({"optimizer": {"betas": [0.9, 1]}})") == "test: optimizer.betas must be below 1");
+  CHECK(refusal(R"({"optimizer": {"groups": [{"weight_decay": 0}]}})").find("pattern is missing") !=
+        std::string::npos);
+  for (const char* key : {"resize_positions", "fresh_head"})
+    CHECK(refusal(std::string(R"({"init": {")") + key + "\": true}}") ==
+          "test: resize_positions and fresh_head say how weights are read; give their file too");
+  CHECK(refusal(R"({"init": {"weights": "x", "fresh_head": true, "resize_positions": true}})").empty());
+  CHECK(refusal(R"({"model": "lvvit-s-seg", "augment": {"cutmix": 1}})").find("which a segmenter cannot") !=
+        std::string::npos);
+  CHECK(refusal(R"({"model": "dit-xt", "smoothing": 0.1})").find("there is no label to smooth") !=
+        std::string::npos);
+  CHECK(refusal(R"({"data": {"name": "latents"}, "augment": {"flip": true}})")
+            .find("augment changes pictures") != std::string::npos);
   CHECK(refusal("{}").empty());
+}
+
+TEST_CASE("groups are of a pattern, or of so many dimensions, and say what is different in them") {
+  const auto groups = [](const char* text) {
+    return to_json(read_train_config(parse_json(text, "test"), "test"))["optimizer"]["groups"];
+  };
+  CHECK(groups(R"({"optimizer": {"groups": [{"dimensions": 1}, {"pattern": "head.*", "lr_scale": 2,
+                   "weight_decay": 0}]}})") ==
+        Json{{{"pattern", "*"}, {"lr_scale", 1.0}, {"dimensions", 1}},
+             {{"pattern", "head.*"}, {"lr_scale", 2.0}, {"weight_decay", 0.0}}});
+}
+
+TEST_CASE("a model's name is that of its preset or architecture, and data are opened for its task") {
+  TrainConfig config;
+  CHECK(model_name(config) == "sl-vit");
+  config.model = {{"arch", "vit"}};
+  CHECK(model_name(config) == "vit");
+  config.preset = "own";
+  CHECK(model_name(config) == "own");
+  const auto opened = [](const char* name, Task task) {
+    DataConfig data;
+    data.name = name;
+    data.image_size = 16;
+    data.train_images = data.validation_images = 10;
+    return error_of([&] { open_data(data, task); });
+  };
+  CHECK(opened("shapes", Task::classify) == "");
+  CHECK(opened("shapes", Task::diffuse) == "");
+  CHECK(opened("shapes-seg", Task::segment) == "");
+  CHECK(opened("shapes", Task::segment).find("shapes has no class for each pixel") != std::string::npos);
+  CHECK(opened("shapes-seg", Task::classify).find("shapes-seg gives a class to each pixel") !=
+        std::string::npos);
+}
+
+TEST_CASE("only a whole config with an architecture and no batch_norm is one of before") {
+  Json document = to_json(TrainConfig());
+  document["model"] = {{"arch", "vit"}};
+  document.erase("batch_norm");
+  CHECK(written_before_batch_norm(document));
+  for (const char* key : {"about", "batch", "data", "clip", "checkpoint", "model"}) {
+    CAPTURE(key);
+    Json part = document;
+    part.erase(key);
+    CHECK_FALSE(written_before_batch_norm(part));
+  }
+  document["batch_norm"] = "batch";
+  CHECK_FALSE(written_before_batch_norm(document));
+  CHECK_FALSE(written_before_batch_norm({{"model", {{"preset", "vit"}}}}));
+  CHECK_FALSE(written_before_batch_norm(Json::object()));
 }
 
 TEST_CASE("a key that would have no effect is refused with the reason") {
@@ -161,6 +228,14 @@ TEST_CASE("keys are set at any depth, as JSON or as text") {
   CHECK(config["model"] == Json{{"preset", "vit"}, {"dim", 96}});
   CHECK(config["data"]["dir"] == "/some where/a=b");
   CHECK(config["augment"]["flip"] == false);
+  set_key(config, "optimizer.betas=[0.9,0.99]");
+  set_key(config, "optimizer.kind=sgd");  // takes away what SGD does not know
+  CHECK(config["optimizer"] == Json{{"lr", 0.5}, {"kind", "sgd"}});
+  set_key(config, "schedule.kind=other");  // an object without kinds
+  set_key(config, "kind=top");
+  set_key(config, "name=top");
+  CHECK(
+      (config["schedule"] == Json{{"kind", "other"}} && config["kind"] == "top" && config["name"] == "top"));
   CHECK_THROWS_WITH_AS(set_key(config, "batch.size=3"),
                        "--set batch.size=3: batch is 3, not an object with keys", Error);
   CHECK_THROWS_WITH_AS(set_key(config, "batch"), doctest::Contains("--set 'batch': wanted key=value"), Error);

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "tests/commands/program.h"
+#include "tests/error_of.h"
+#include "tests/io/full_disk.h"
 
 using namespace tessera;
 
@@ -45,6 +48,74 @@ TEST_CASE("events and their frames byte by byte") {
   CHECK(hex(start_event(1, 300)) == "09000000000000f03f10ac023a020801");
   CHECK(hex(image_event(1, 3, "p", 2, 3, "PNG")) ==
         "09000000000000f03f10032a120a100a0170220b0802100318032203504e47");
+}
+
+TEST_CASE("settings of every type are written by their paths") {
+  const std::string event = settings_event(1, {{"on", true},
+                                               {"off", false},
+                                               {"sub", {{"lr", 0.5}, {"batch", 2}}},
+                                               {"name", "vit"},
+                                               {"none", nullptr},
+                                               {"list", {1, "a"}}});
+  const auto has = [&](const std::string& key, const std::string& value) {  // an entry of the map
+    const auto text = [](char field, const std::string& bytes) {
+      return std::string{field, static_cast<char>(bytes.size())} + bytes;
+    };
+    return event.find(text(10, key) + text(18, value)) != std::string::npos;
+  };
+  CHECK(has("on", std::string("\x20\x01", 2)));
+  CHECK(has("off", std::string("\x20\x00", 2)));
+  CHECK(has("sub.lr", std::string("\x11\0\0\0\0\0\0\xe0\x3f", 9)));
+  CHECK(has("sub.batch", std::string("\x11\0\0\0\0\0\0\0\x40", 9)));
+  CHECK(has("name", "\x1a\x03vit"));
+  CHECK(has("none", "\x1a\x04null"));
+  CHECK(has("list", "\x1a\x07[1,\"a\"]"));
+  CHECK_FALSE(has("list", "\x1a\x03vit"));
+}
+
+TEST_CASE("an event file grows by whole records, each with its checksums") {
+  const TemporaryFolder folder;
+  std::filesystem::path path;
+  {
+    EventFile file(folder.path(), 7);
+    const std::pair<std::string, double> loss[] = {{"loss", 1.5}};
+    const Histogram weights{.tag = "w", .highest = 1, .count = 2, .limits = {0.5, 1}, .counts = {1, 1}};
+    file.scalars(8, loss);
+    file.image(8, "p", 2, 3, "PNG");
+    file.histograms(8, {&weights, 1});
+    file.graph("nodes");
+    file.settings({{"lr", 0.5}});
+    path = file.path();
+  }
+  const std::string bytes = bytes_of(path);
+  std::vector<std::string> records;
+  for (size_t at = 0; at < bytes.size();) {
+    uint64_t length = 0;
+    std::memcpy(&length, bytes.data() + at, 8);
+    records.push_back(bytes.substr(at + 12, length));
+    REQUIRE(bytes.substr(at, 16 + length) == tf_record(records.back()));
+    at += 16 + length;
+  }
+  REQUIRE(records.size() == 7);
+  CHECK(records[0].ends_with("brain.Event:2"));
+  CHECK(hex(records[1]).ends_with("10083a020801"));  // what comes is after step 7
+  CHECK(records[2].find("loss") != std::string::npos);
+  CHECK(records[3].find("PNG") != std::string::npos);
+  CHECK(hex(records[4]).find("3210000000000000e03f000000000000f03f") != std::string::npos);  // the limits
+  CHECK(records[5].ends_with("\"\x05nodes"));
+  CHECK(records[6].find("hparams") != std::string::npos);
+}
+
+TEST_CASE("an event file on a full disk is named, and its end is silent") {
+  const TemporaryFolder folder;
+  std::string said;
+  {
+    EventFile file(folder.path(), 0);
+    const FullDisk full(std::filesystem::file_size(file.path()) + 5);
+    file.graph(std::string(1000, 'n'));
+    said = error_of([&] { file.flush(); });
+    CHECK(said == file.path().string() + ": cannot be written: File too large");
+  }
 }
 
 TEST_CASE("an event file that cannot be made is named") {

@@ -48,13 +48,28 @@ TEST_CASE("steps.csv: what is written is read, and later rows are cut off") {
   CHECK(read_text(folder / "steps.csv").ends_with("2,0.5,,2e-06,4\n"));
   { const StepFile file(folder.path(), 0); }
   CHECK(read_text(folder / "steps.csv").empty());
+}
 
-  for (const char* text : {"epoch,loss\n1,2\n", "step,epoch,loss,lr,gradient_norm\n1,x,1,1,1\n",
-                           "step,epoch,loss,lr,gradient_norm\n0,1,1,1,1\n"}) {
-    CAPTURE(text);
+TEST_CASE("steps.csv: another table, and lines that are no rows, are named with what is wrong") {
+  const TemporaryFolder folder;
+  const std::string head = "step,epoch,loss,lr,gradient_norm\n";
+  const auto refusal = [&](const std::string& text) {
     write_file_atomically(folder / "steps.csv", text);
-    CHECK(error_of([&] { read_step_file(folder.path()); }).find("steps.csv: line ") != std::string::npos);
+    const std::string said = error_of([&] { read_step_file(folder.path()); });
+    return said.substr(std::min(said.size(), (folder / "steps.csv: line ").string().size()));
+  };
+  CHECK(refusal("epoch,loss\n1,2\n") == "1: is not " + head);
+  CHECK(refusal("step,ep") == "");  // a kill left no more
+  CHECK(refusal(head + "1,x,1,1,1\n") == "2: 'x' is not a number");
+  CHECK(refusal(head + "1,1,1,1,1\n2,1e999,1,1,1\n") == "3: '1e999' is not a number");
+  CHECK(refusal(head + "1,1,1,1,1z\n") == "2: '1z' is not a number");
+  for (const char* step : {"0", "", "1e15", "-1"}) {
+    CAPTURE(step);
+    CHECK(refusal(head + step + ",1,1,1,1\n") == "2: begins with no step");
   }
+  CHECK(refusal(head + "1,1,1,1\n") == "2 has 4 fields, wanted 5");
+  CHECK(refusal(head + "1,1,1,1,1,x\n") == "2 has 6 fields, wanted 5");
+  CHECK(refusal(head + "1,,,,\n") == "");
 }
 
 TEST_CASE("steps.csv: a damaged line does not keep a run from going on") {
