@@ -106,7 +106,7 @@ TEST_CASE("an event file grows by whole records, each with its checksums") {
   CHECK(records[6].find("hparams") != std::string::npos);
 }
 
-TEST_CASE("an event file on a full disk is named, and its end is silent") {
+TEST_CASE("an event file on a full disk is named with the reason") {
   const TemporaryFolder folder;
   std::string said;
   {
