@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// While one lives, this process may not write files of more than `bytes`: as on a full disk.
+// This process may not write files of more than `bytes` while one lives, as on a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-// While one lives, a process of root is that of a user who owns nothing, so that modes of files hold for it.
+// A process of root is that of a user who owns nothing while one lives, so that modes of files hold for it.
 class WithoutRights {
  public:
   WithoutRights() {

@@ -24,7 +24,7 @@ void put_run(const fs::path& run, const Json& changes, bool evaluated = true) {
   put(run / "metrics.csv", evaluated ? "epoch,validation_top1\n1,0.5\n" : "epoch,validation_top1\n");
 }
 
-// Why a run with these changes is in no row; "" if it is in one.
+// The reason for which a run with these changes is in no row; "" if it is in one.
 std::string left_out(const Json& changes, bool evaluated = true) {
   const TemporaryFolder folder;
   put_run(folder / "run", changes, evaluated);

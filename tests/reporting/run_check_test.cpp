@@ -15,7 +15,7 @@ using namespace tessera;
 
 namespace {
 
-// What is found of a subject, as "verdict: message -> advice", a line each.
+// The findings on a subject, as "verdict: message -> advice", a line each.
 std::string said(const fs::path& run, const std::string& subject) {
   std::string text;
   for (const Diagnosis& d : check_run(run))

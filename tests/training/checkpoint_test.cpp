@@ -33,7 +33,8 @@ struct Parts {
 
 class Written {
  public:
-  // What read_checkpoint says of a file with this metadata, behind the file's name; "" where it reads it.
+  // The message of read_checkpoint on a file with this metadata, behind the file's name; "" where it reads
+  // it.
   std::string refusal(const Metadata& metadata) const {
     write_safetensors(path_, parts.weights, metadata);
     return said();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of fetching pack, publish and ask for.
+// Archives and servers that the tests of fetching pack, publish and ask for.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ inline std::string letters(size_t count) {
   return text;
 }
 
-// Whether this build has libcurl and libarchive; if not, reports that the test is skipped.
+// True where this build has libcurl and libarchive; it reports that the test is skipped where not.
 inline bool can_fetch() {
   const TemporaryFolder folder;
   const std::string message = error_of([&] { download("ftp://127.0.0.1/x", folder / "x", 0, {}); });
