@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "engine/cpu/sanitizer.h"
 #include "engine/cpu/simd.h"
 
 namespace tessera {
@@ -32,20 +33,23 @@ namespace detail {
 // pointer and strides are single arguments because a struct of three passes through memory, where each call
 // would wait for the last one's C; structs of two pass in registers.
 template <class W, int R, int N>
-void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows<const W> b,
-                Rows<const W> start, Rows<W> c) {
+TESSERA_UNSEEN void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows<const W> b,
+                               Rows<const W> start, Rows<W> c) {
+  using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
   Vector<W> sum[R * N];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i) sum[i] = load_vector(start.data + i / N * start.row + i % N * lanes<W>);
+  for (int i = 0; i < R * N; ++i)
+    sum[i] = *reinterpret_cast<Loaded>(start.data + i / N * start.row + i % N * lanes<W>);
   for (int64_t k = 0; k < depth; ++k) {
     Vector<W> b_row[N];
 #pragma GCC unroll 32
-    for (int n = 0; n < N; ++n) b_row[n] = load_vector(b.data + k * b.row + n * lanes<W>);
+    for (int n = 0; n < N; ++n) b_row[n] = *reinterpret_cast<Loaded>(b.data + k * b.row + n * lanes<W>);
 #pragma GCC unroll 32
     for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
   }
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i) store_vector(c.data + i / N * c.row + i % N * lanes<W>, sum[i]);
+  for (int i = 0; i < R * N; ++i)
+    *reinterpret_cast<typename VectorOf<W>::unaligned*>(c.data + i / N * c.row + i % N * lanes<W>) = sum[i];
 }
 
 // The least number of pieces of size at most `most` that make n; or the largest of `most` nearly equal
@@ -94,6 +98,10 @@ void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W>
                 Rows<W> c) {
   static constexpr auto panels =
       detail::gemm_panels<W>(std::make_integer_sequence<int, detail::most_vectors>());
+  tell_sanitizer(a.data, m, depth, a.row, a.column);
+  tell_sanitizer(b.data, depth, n, b.row, 1);
+  tell_sanitizer(start.data, start.row == 0 ? 1 : m, n, start.row, 1);
+  tell_sanitizer(c.data, m, n, c.row, 1);
   int64_t vectors = n / lanes<W>;
   for (int64_t left = detail::pieces(vectors, detail::most_vectors); left > 0; --left) {
     const int64_t width = detail::pieces(vectors, left);
