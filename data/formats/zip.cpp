@@ -140,7 +140,7 @@ template <class F> bool inflate_pieces(std::string_view from, F&& take) {
 }
 
 void put(std::string& to, uint64_t number, size_t width) {
-  for (size_t i = 0; i < width; ++i) to += static_cast<char>(number >> 8 * i & 0xff);
+  for (; width > 0; --width, number >>= 8) to += static_cast<char>(number & 0xff);
 }
 
 // What a file's own header and its entry of the directory have in common, from the version on.
