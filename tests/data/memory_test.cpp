@@ -106,7 +106,7 @@ std::string deflated_archive(const std::string& name, const std::string& content
   deflateEnd(&z);
   const auto little = [](uint64_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 255);
+    for (; bytes > 0; --bytes, value >>= 8) text += static_cast<char>(value & 255);
     return text;
   };
   const uLong crc =

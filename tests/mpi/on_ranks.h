@@ -16,13 +16,21 @@ inline bool with_mpi() {
   return can;
 }
 
+// Starts ranks, and ends those that hang. Sanitized ranks take several times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SECONDS_OF_RANKS "600"
+#else
+#define SECONDS_OF_RANKS "120"
+#endif
+inline const std::string start_ranks =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout " SECONDS_OF_RANKS
+    " mpirun --oversubscribe";
+#undef SECONDS_OF_RANKS
+
 // Runs the program on so many ranks, without an input, which mpirun would pass on.
 inline Said on_ranks(int ranks, const std::string& arguments, const std::string& before = "") {
   return tessera_program(arguments + " </dev/null",
-                         before +
-                             " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                             "timeout 120 mpirun --oversubscribe -n " +
-                             std::to_string(ranks));
+                         before + " " + start_ranks + " -n " + std::to_string(ranks));
 }
 
 // One rank is started by the first command line, the others by the second.
@@ -32,10 +40,7 @@ inline Said on_unlike_ranks(const std::string& first, const std::string& second,
   const std::string all = first_is_rank_0 ? of_first + " :" + of_others : of_others + " :" + of_first;
   const TemporaryFolder folder;
   const std::string err = folder / "err";
-  const int status = std::system(
-      ("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe" + all +
-       " </dev/null >/dev/null 2>" + err)
-          .c_str());
+  const int status = std::system((start_ranks + all + " </dev/null >/dev/null 2>" + err).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", bytes_of(err)};
 }
 

@@ -17,24 +17,25 @@
 
 namespace tessera {
 
-inline const char* const vit = R"({"arch": "vit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 2,
+// Arrays, as they are compared by their addresses, which two literals of the same text need not share.
+inline constexpr char vit[] = R"({"arch": "vit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 2,
   "drop_path": 0.3, "tokenizer": {"kind": "shifted", "patch_size": 4},
   "attention": {"heads": 2, "scale": "learned", "mask_diagonal": true}})";
-inline const char* const dit = R"({"arch": "dit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 1,
+inline constexpr char dit[] = R"({"arch": "dit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 1,
   "tokenizer": {"kind": "patch", "patch_size": 4}, "time_dim": 8, "steps": 50, "label_dropout": 0.4,
   "attention": {"heads": 2, "decay": {"kind": "content"}}})";
-inline const char* const dit_sigma =
+inline constexpr char dit_sigma[] =
     R"({"arch": "dit", "image_size": 8, "num_classes": 3, "dim": 16, "depth": 1,
   "tokenizer": {"kind": "patch", "patch_size": 4}, "time_dim": 8, "steps": 21, "label_dropout": 0.4,
   "learn_sigma": true, "attention": {"heads": 2}})";
-inline const char* const resnet =
+inline constexpr char resnet[] =
     R"({"arch": "resnet", "image_size": 8, "num_classes": 3, "depth": 8, "width": 4})";
-inline const char* const segmenter = R"({"arch": "segment", "image_size": 16, "num_classes": 3,
+inline constexpr char segmenter[] = R"({"arch": "segment", "image_size": 16, "num_classes": 3,
   "backbone": {"arch": "lvvit", "image_size": 16, "num_classes": 0, "dim": 8, "depth": 4,
     "tokenizer": {"kind": "conv_stem", "patch_size": 8, "channels": 4}, "attention": {"heads": 2}},
   "decoder": {"kind": "upernet", "out_blocks": [3, 0, 1, 2], "top_channels": 6, "channels": 6, "dropout": 0.2},
   "aux": {"level": 1, "channels": 4}})";
-inline const char* const lvvit =
+inline constexpr char lvvit[] =
     R"({"arch": "lvvit", "image_size": 16, "num_classes": 3, "dim": 8, "depth": 1,
   "tokenizer": {"kind": "conv_stem", "patch_size": 8, "channels": 4}, "attention": {"heads": 2},
   "dense": true, "mix_token": true})";

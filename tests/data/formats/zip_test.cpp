@@ -11,7 +11,7 @@ namespace {
 
 std::string number(uint64_t value, size_t width) {
   std::string bytes;
-  for (size_t i = 0; i < width; ++i) bytes += static_cast<char>(value >> 8 * i & 0xff);
+  for (; width > 0; --width, value >>= 8) bytes += static_cast<char>(value & 0xff);
   return bytes;
 }
 
