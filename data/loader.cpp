@@ -114,6 +114,7 @@ bool Loader::resident() const { return device_ && device_->resident(); }
 void Loader::stop() {
   open_pieces_ = 0;
   arena_.execute([this] { tasks_.wait(); });
+  made_.acquire();
   ahead_.handover.acquire();
 }
 
@@ -264,6 +265,7 @@ void Loader::call_workers() {
 void Loader::work() {
   const int64_t piece = claim(open_pieces_);
   if (piece >= 0) make(piece);
+  made_.release();
   --workers_;
   call_workers();
 }

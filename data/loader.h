@@ -129,6 +129,7 @@ class Loader {
   std::vector<std::unique_ptr<Slot>> slots_;
   std::atomic<int64_t> next_piece_ = 0, open_pieces_ = 0;
   std::atomic<int> workers_ = 0;  ///< tasks queued or running
+  Handover made_;                 ///< from the workers to stop()
   tbb::task_arena arena_;
   tbb::task_group tasks_;
 };

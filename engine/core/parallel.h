@@ -32,6 +32,16 @@ struct Handover {
 #endif
 };
 
+/// Does so at the end of a scope, even where an exception leaves it.
+struct ReleasedAtEnd {
+  Handover& handover;
+  ~ReleasedAtEnd() { handover.release(); }
+};
+struct AcquiredAtEnd {
+  Handover& handover;
+  ~AcquiredAtEnd() { handover.acquire(); }
+};
+
 namespace detail {
 inline std::atomic<int64_t> longest_chunk{std::numeric_limits<int64_t>::max()};
 inline std::atomic<int64_t> split_loops{0};
@@ -70,12 +80,12 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
     ++detail::split_loops;
   Handover start, end;
   start.release();
+  const AcquiredAtEnd acquired{end};
   tbb::parallel_for(tbb::blocked_range<int64_t>(0, chunks), [&](const tbb::blocked_range<int64_t>& range) {
     start.acquire();
+    const ReleasedAtEnd released{end};
     for (int64_t c = range.begin(); c < range.end(); ++c) f(c * grain, std::min(n, (c + 1) * grain));
-    end.release();
   });
-  end.acquire();
 }
 
 /// Sums f(begin, end) over the chunks of [0, n), in the order of the chunks: the same bits on any number of

@@ -74,11 +74,17 @@ class CellReader {
     return std::hypot(along_width * static_cast<double>(map_.w), along_height * static_cast<double>(map_.h));
   }
 
+  // A crop is a part of its image, or a little more; each place costs a sample.
+  static constexpr double most_places = 4096;
+
   // RoIAlign widens a region that is smaller than one place of the map.
   static View at_least_one_place(const ScoreMap& map, View view) {
     const auto w = static_cast<double>(map.w), h = static_cast<double>(map.h);
     const double width = std::hypot(view.a * w, view.d * h), height = std::hypot(view.b * w, view.e * h);
     check(width > 0 && height > 0, "token targets: a view without area");
+    check(width <= most_places && height <= most_places && std::isfinite(view.c) && std::isfinite(view.f),
+          "token targets: a view of ", width, " x ", height, " places of the map about (", view.c, ", ",
+          view.f, "); at most ", most_places, " a side are read");
     const double across = std::max(1.0, 1 / width), down = std::max(1.0, 1 / height);
     return {view.a * across, view.b * down, view.c, view.d * across, view.e * down, view.f};
   }

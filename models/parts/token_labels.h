@@ -55,7 +55,7 @@ struct View {
 /// classes have the logit 0. The map is read by RoIAlign with ceil(length / cells) bilinear samples per side
 /// of a cell and repeated borders. A softmax over the classes gives p, smoothed to (1 - smoothing) p +
 /// smoothing / K. The result has the type of `values`. Fails for shapes that do not fit and for a view
-/// without area.
+/// without area, of more than 4096 places of the map a side, or at no finite place.
 TokenTargets token_targets(const Tensor& values, const Tensor& indices, const View& view, Grid grid,
                            int64_t classes, double smoothing = 0.1);
 /// Soft targets of a batch, [B, K] and [B, N, K] f32, without smoothing, from maps [B, 2, T, h, w] f32 (the

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
@@ -94,6 +95,12 @@ TEST_CASE("token targets: a map of one place says the same everywhere; kept scor
         }).starts_with("token targets:"));
   CHECK_THROWS_WITH_AS(token_targets(values, indices, View{.a = 0}, {2, 2}, 2, 0.1),
                        "token targets: a view without area", Error);
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const View& view :
+       {View{.a = 1e23}, View{.e = infinite}, View{.c = std::nan("")}, View{.f = infinite}})
+    CHECK(error_of([&] {
+            token_targets(values, indices, view, {2, 2}, 2, 0.1);
+          }).find("at most 4096 a side are read") != std::string::npos);
 }
 
 TEST_CASE("token targets: where every class has a score far below 0, as of any logits") {
