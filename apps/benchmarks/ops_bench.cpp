@@ -46,7 +46,7 @@ void forward(benchmark::State& state, const std::function<Tensor()>& op, Work wo
 }
 
 void forward_backward(benchmark::State& state, const std::function<Tensor()>& op, Work work) {
-  const Tensor dy = random(op().shape(), 9);
+  const Tensor y = op(), dy = random(y.shape(), 9).to(y.dtype());
   for (auto _ : state) {
     Tape tape;
     tape.backward(op(), dy);
@@ -65,33 +65,41 @@ void add(const std::string& name, const std::function<Tensor()>& op, Work work) 
   run("/forward+backward", forward_backward);
 }
 
-void add_linear(const char* name, int64_t in, int64_t out, Activation activation) {
-  const Tensor x = random({B, N, in}, 1).require_grad(), weight = random({out, in}, 2).require_grad();
-  const Tensor bias = random({out}, 3).require_grad();
+void add_linear(const std::string& name, DType dtype, int64_t in, int64_t out, Activation activation) {
+  const auto operand = [=](const Shape& shape, uint64_t seed) {
+    return random(shape, seed).to(dtype).require_grad();
+  };
+  const Tensor x = operand({B, N, in}, 1), weight = operand({out, in}, 2), bias = operand({out}, 3);
   add(name, [=] { return linear(x, weight, bias, activation); }, {.macs = B * N * in * out});
 }
 
-void add_attention() {
-  const Tensor qkv = random({B, N, 3 * D}, 1).require_grad();
+void add_linears(const std::string& precision, DType dtype) {
+  add_linear("linear qkv 192->576" + precision, dtype, D, 3 * D, Activation::none);
+  add_linear("linear fc1+gelu 192->384" + precision, dtype, D, hidden, Activation::gelu);
+  add_linear("linear fc2 384->192" + precision, dtype, hidden, D, Activation::none);
+}
+
+void add_attention(const std::string& precision, DType dtype) {
+  const Tensor qkv = random({B, N, 3 * D}, 1).to(dtype).require_grad();
   ScoreTerms fixed;
   fixed.scale = 0.25;
   ScoreTerms lsa = fixed;
-  lsa.learned_scale = Tensor::full({H}, 0.25).require_grad();
+  lsa.learned_scale = Tensor::full({H}, 0.25).to(dtype).require_grad();
   lsa.mask_diagonal = true;
   const Work work{.macs = attention_macs(B, H, N, N, D / H)};
   add(
-      "attention", [=] { return attention(qkv, H, fixed); }, work);
+      "attention" + precision, [=] { return attention(qkv, H, fixed); }, work);
   add(
-      "attention, LSA", [=] { return attention(qkv, H, lsa); }, work);
+      "attention, LSA" + precision, [=] { return attention(qkv, H, lsa); }, work);
   add(
-      "attention_plain, LSA", [=] { return attention_plain(qkv, H, lsa); }, work);
+      "attention_plain, LSA" + precision, [=] { return attention_plain(qkv, H, lsa); }, work);
 }
 
 void add_all() {
-  add_linear("linear qkv 192->576", D, 3 * D, Activation::none);
-  add_linear("linear fc1+gelu 192->384", D, hidden, Activation::gelu);
-  add_linear("linear fc2 384->192", hidden, D, Activation::none);
-  add_attention();
+  add_linears("", DType::f32);
+  add_linears(", bf16", DType::bf16);
+  add_attention("", DType::f32);
+  add_attention(", bf16", DType::bf16);
   const Tensor x = random({B, N, D}, 1).require_grad(), scores = random({B, H, N, N}, 2).require_grad();
   const Tensor weight = random({D}, 3).require_grad(), bias = random({D}, 4).require_grad();
   const auto moved = [](const Tensor& t) { return Work{.bytes = 2 * static_cast<int64_t>(t.bytes())}; };

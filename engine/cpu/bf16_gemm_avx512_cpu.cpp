@@ -157,8 +157,40 @@ void transpose(__m512i* x) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
+// interleave_transposed() for a depth of at most 16: two columns a vector, turned in squares of 4 x 4 pairs.
+void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                               int64_t pair) {
+  const __mmask16 wanted = first_lanes(depth);
+  for (int64_t j = 0; j < columns; j += bf16_lanes) {
+    const auto column = [&](int64_t i) {
+      return j + i < columns ? _mm256_maskz_loadu_epi16(wanted, from + (j + i) * stride)
+                             : _mm256_setzero_si256();
+    };
+    __m512i x[8], y[8];
+    for (int i = 0; i < 8; ++i) {
+      const int64_t first = i / 4 * 8 + i % 4;
+      x[i] = _mm512_inserti64x4(_mm512_castsi256_si512(column(first)), column(first + 4), 1);
+    }
+    for (int i = 0; i < 8; i += 2) {
+      y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+      y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+      x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+      x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+      x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+      x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+    }
+    for (int64_t k = 0; k < pairs_of(depth);
+         ++k)  // quarters 0 and 2 of x[k % 4] hold pair k % 4, 1 and 3 that + 4
+      _mm512_storeu_si512(to + k * pair + 2 * j, k < 4 ? _mm512_shuffle_i32x4(x[k], x[4 + k], 0x88)
+                                                       : _mm512_shuffle_i32x4(x[k - 4], x[k], 0xdd));
+  }
+}
+
 void interleave_transposed(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
                            int64_t pair) {
+  if (depth <= bf16_lanes) return interleave_few_transposed(depth, columns, from, stride, to, pair);
   const int64_t pairs = pairs_of(depth);
   for (int64_t j = 0; j < columns; j += bf16_lanes)
     for (int64_t k = 0; k < pairs; k += 16) {

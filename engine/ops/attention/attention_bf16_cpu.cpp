@@ -15,7 +15,7 @@ namespace {
 struct Memory {
   Panel<bf16> k, v, k_transposed, v_transposed;  // right factors: pairs along the depth
   Panel<bf16> q, dy, p, ds;                      // of a block of queries
-  Panel<bf16> left, p_left, ds_left;             // left factors that do not lie in pairs
+  Panel<bf16> left;                              // a left factor that does not lie in pairs
   Panel<float> scores, dscores, before_prior;    // [block, keys]
   Panel<float> y, dq, wide_q, dk, dv;
   Panel<float> start, gate, dgate, own;  // [1, keys]
@@ -120,6 +120,9 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const HeadProducts products(kernels, d);
   const int64_t columns = whole_bf16_vectors(keys), most = even_block(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
+  prefetch_next_head(h, q_heads, queries);
+  prefetch_next_head(h, k_heads, keys);
+  prefetch_next_head(h, v_heads, keys);
   const RightPairs kt =
       products.right_of_transposed({tokens_of(h, k_heads, keys), k_heads.stride, keys}, work.k_transposed);
   const RightPairs v = products.right({tokens_of(h, v_heads, keys), v_heads.stride, keys}, work.v);
@@ -137,10 +140,12 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
     exponentials(block.count, s, maxima, sums);
     const Rows<bf16> p = products.rounded(block.count, columns, s, work.p);
     products.tokens(block.count, keys, {p.data, p.row, 2}, v, zeros, y);
-    for (int64_t r = 0; r < block.count; ++r) {
-      if (lse) lse[i + r] = maxima[r] + fast_log(sums[r]);
-      sums[r] = 1 / sums[r];
+    if (lse) {
+#pragma omp simd
+      for (int64_t r = 0; r < block.count; ++r) lse[i + r] = maxima[r] + fast_log(sums[r]);
     }
+#pragma omp simd
+    for (int64_t r = 0; r < block.count; ++r) sums[r] = 1 / sums[r];
     products.store(block.count, y, sums, 1, false, tokens_of(h, y_heads, queries, i), y_heads.stride);
   }
 }
@@ -153,6 +158,10 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const int64_t columns = whole_bf16_vectors(keys), width = products.width(),
                 most = even_block(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
+  prefetch_next_head(h, io.q, queries);
+  prefetch_next_head(h, io.k, keys);
+  prefetch_next_head(h, io.v, keys);
+  prefetch_next_head(h, io.dy, queries);
   const Tokens all_k{tokens_of(h, io.k, keys), io.k.stride, keys},
       all_v{tokens_of(h, io.v, keys), io.v.stride, keys};
   const RightPairs kt = products.right_of_transposed(all_k, work.k_transposed),
