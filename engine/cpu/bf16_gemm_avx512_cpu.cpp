@@ -131,19 +131,25 @@ void interleave(int64_t depth, int64_t columns, const bf16* from, int64_t stride
   }
 }
 
-// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters.
-void transpose(__m512i* x) {
-  __m512i y[16];
-  for (int i = 0; i < 16; i += 2) {
+// Turns the squares of 4 x 4 pairs, one a quarter of a vector, that each four of these n vectors hold.
+template <int n> void transpose_quarters(__m512i* x) {
+  __m512i y[n];
+  for (int i = 0; i < n; i += 2) {
     y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
     y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
   }
-  for (int i = 0; i < 16; i += 4) {
+  for (int i = 0; i < n; i += 4) {
     x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
     x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
     x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
     x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
   }
+}
+
+// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters.
+void transpose(__m512i* x) {
+  __m512i y[16];
+  transpose_quarters<16>(x);
   for (int i = 0; i < 4; ++i) {  // x[4 r + i] holds columns i, 4 + i, 8 + i, 12 + i of rows 4 r to 4 r + 3
     const __m512i a = _mm512_shuffle_i32x4(x[i], x[4 + i], 0x88),
                   b = _mm512_shuffle_i32x4(x[i], x[4 + i], 0xdd),
@@ -157,7 +163,7 @@ void transpose(__m512i* x) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
-// interleave_transposed() for a depth of at most 16: two columns a vector, turned in squares of 4 x 4 pairs.
+// interleave_transposed() for a depth of at most 16: columns i and i + 4 share a vector, half the shuffles.
 void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
                                int64_t pair) {
   const __mmask16 wanted = first_lanes(depth);
@@ -166,23 +172,13 @@ void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from,
       return j + i < columns ? _mm256_maskz_loadu_epi16(wanted, from + (j + i) * stride)
                              : _mm256_setzero_si256();
     };
-    __m512i x[8], y[8];
-    for (int i = 0; i < 8; ++i) {
+    __m512i x[8];
+    for (int64_t i = 0; i < 8; ++i) {
       const int64_t first = i / 4 * 8 + i % 4;
       x[i] = _mm512_inserti64x4(_mm512_castsi256_si512(column(first)), column(first + 4), 1);
     }
-    for (int i = 0; i < 8; i += 2) {
-      y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-      y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-      x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
-      x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
-      x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
-      x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
-    }
-    for (int64_t k = 0; k < pairs_of(depth);
-         ++k)  // quarters 0 and 2 of x[k % 4] hold pair k % 4, 1 and 3 that + 4
+    transpose_quarters<8>(x);  // quarters 0 and 2 of x[k] hold pair k, quarters 1 and 3 pair 4 + k
+    for (int64_t k = 0; k < pairs_of(depth); ++k)
       _mm512_storeu_si512(to + k * pair + 2 * j, k < 4 ? _mm512_shuffle_i32x4(x[k], x[4 + k], 0x88)
                                                        : _mm512_shuffle_i32x4(x[k - 4], x[k], 0xdd));
   }
@@ -237,6 +233,11 @@ void store_panel(const float* from, __m512 factor, bool add, bf16* to) {
 
 void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
            bf16* to, int64_t stride) {
+  if (columns == bf16_lanes) {  // attention's heads, whose rows are too short for the loops below
+    for (int64_t i = 0; i < rows; ++i, to += stride)
+      store_vector(from.data + i * from.row, _mm512_set1_ps(factors[i * step]), add, to);
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i, to += stride) {
     const __m512 factor = _mm512_set1_ps(factors[i * step]);
     const float* row = from.data + i * from.row;

@@ -38,6 +38,17 @@ template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, 
   }
 }
 
+// Adds parts 1, 2, ... in their order to part 0, for the elements [begin, end) of each: one vector loop a
+// part, where a loop over the parts of an element would take them one by one. Part p begins at sums + p *
+// stride.
+template <class W> void add_parts(int64_t begin, int64_t end, int64_t parts, int64_t stride, W* sums) {
+  for (int64_t p = 1; p < parts; ++p) {
+    const W* part = sums + p * stride;
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) sums[i] += part[i];
+  }
+}
+
 // write_each() over [0, n) on all threads.
 template <class T, class F> void parallel_write(int64_t n, T* out, bool add, F&& f) {
   parallel_for(n, chunk_length(chunk_elements),

@@ -143,16 +143,15 @@ struct BackwardPass {
   int64_t tile_of_slabs() const { return 2 * pairs_of(rows_of_tile(size.rows)); }
 };
 
-// to [rows, columns] = the sum over the groups in their order. sums [groups, rows, width]
-void total(int64_t groups, int64_t rows, int64_t columns, int64_t width, const float* sums,
-           const Target<bf16>& to) {
+// to [rows, columns] = the sum over the groups in their order, made in the first one's rows. sums [groups,
+// rows, width]
+void total(const Bf16Kernels& kernels, int64_t groups, int64_t rows, int64_t columns, int64_t width,
+           float* sums, const Target<bf16>& to) {
+  constexpr float one = 1;
   parallel_rows(rows, columns, [&](int64_t r) {
-    const float* from = sums + r * width;
-    write_each(0, columns, to.data + r * columns, to.add, [=](int64_t i) {
-      float sum = from[i];
-      for (int64_t g = 1; g < groups; ++g) sum += from[g * rows * width + i];
-      return sum;
-    });
+    float* sum = sums + r * width;
+    add_parts(0, columns, groups, rows * width, sum);
+    kernels.store(1, columns, {sum, width}, &one, 0, to.add, to.data + r * columns, columns);
   });
 }
 
@@ -211,8 +210,8 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
     parallel_for(out, by.slab, [&](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * width);
     });
-  if (dweight) total(by.sums(), out, in, width, dweight_sums.data(), dweight);
-  if (dbias) total(by.groups, 1, out, out, dbias_sums.data(), dbias);
+  if (dweight) total(kernels, by.sums(), out, in, width, dweight_sums.data(), dweight);
+  if (dbias) total(kernels, by.groups, 1, out, out, dbias_sums.data(), dbias);
 }
 
 }  // namespace tessera

@@ -130,12 +130,11 @@ template <class T> struct BackwardPass {
   }
 };
 
-// to = the sum over the groups in their order. sums [groups, n]
-template <class T> void total(int64_t groups, int64_t n, const Wide<T>* sums, const Target<T>& to) {
-  parallel_write(n, to.data, to.add, [=](int64_t i) {
-    Wide<T> sum = sums[i];
-    for (int64_t g = 1; g < groups; ++g) sum += sums[g * n + i];
-    return sum;
+// to = the sum over the groups in their order, made in the first one's place. sums [groups, n]
+template <class T> void total(int64_t groups, int64_t n, Wide<T>* sums, const Target<T>& to) {
+  parallel_for(n, chunk_length(chunk_elements), [=](int64_t begin, int64_t end) {
+    add_parts(begin, end, groups, n, sums);
+    write_each(begin, end, to.data, to.add, [=](int64_t i) { return sums[i]; });
   });
 }
 

@@ -171,11 +171,7 @@ template <class W> class PartialSums {
     W* sum = chunk(0);
     const int64_t parts = chunks_ * elements_ / count;
     parallel_for(count, chunk_length(chunk_elements), [=](int64_t begin, int64_t end) {
-      for (int64_t p = 1; p < parts; ++p) {
-        const W* part = sum + p * count;
-#pragma omp simd
-        for (int64_t i = begin; i < end; ++i) sum[i] += part[i];
-      }
+      add_parts(begin, end, parts, count, sum);
       write_each(begin, end, target.data, target.add, [=](int64_t i) { return sum[i]; });
     });
   }
