@@ -31,17 +31,23 @@ void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, Fl
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
   const bf16* right = b.data;
-  const int64_t a_row = from.row, a_pair = from.pair, length = pairs / from.parts;
+  const int64_t a_pair = from.pair, length = pairs / from.parts;
+  const std::array<int64_t, 4> row{0, from.row, 2 * from.row, 3 * from.row};
   for (int64_t part = 0; part < from.parts; ++part) {
-    const bf16* a = from.data + part * from.part;
-    for (int64_t k = 0; k < length; ++k, a += a_pair, right += b.pair) {
+    const bf16* a[(R + 3) / 4];  // rows 0, 4, 8: a register for each row would be too many
+#pragma GCC unroll 32
+    for (int i = 0; i < R; i += 4) a[i / 4] = from.data + part * from.part + i * from.row;
+    for (int64_t k = 0; k < length; ++k, right += b.pair) {
       __m512i b_row[N];
 #pragma GCC unroll 32
       for (int n = 0; n < N; ++n) b_row[n] = _mm512_loadu_si512(right + 2 * bf16_lanes * n);
 #pragma GCC unroll 32
       for (int i = 0; i < R * N; ++i)
-        sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)_mm512_set1_epi32(pair_at(a + i / N * a_row)),
-                                  (__m512bh)b_row[i % N]);
+        sum[i] = _mm512_dpbf16_ps(
+            sum[i], (__m512bh)_mm512_set1_epi32(pair_at(a[i / N / 4] + row[static_cast<size_t>(i / N % 4)])),
+            (__m512bh)b_row[i % N]);
+#pragma GCC unroll 32
+      for (int i = 0; i < R; i += 4) a[i / 4] += a_pair;
     }
   }
   const __m512 factor = _mm512_set1_ps(alpha);
