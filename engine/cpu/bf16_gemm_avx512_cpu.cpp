@@ -23,6 +23,13 @@ int32_t pair_at(const bf16* from) {
   return pair;
 }
 
+// Moves a pointer to the next row, now: the compiler would compute the addresses of all rows beforehand, more
+// than it has registers.
+template <class T> void advance(T*& row, int64_t stride) {
+  row += stride;
+  __asm__("" : "+r"(row));
+}
+
 // C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth.
 template <int R, int N>
 void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, FloatRows start,
@@ -52,21 +59,24 @@ void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, Fl
   }
   const __m512 factor = _mm512_set1_ps(alpha);
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i) {
-    const __m512 before = start.data ? _mm512_loadu_ps(start.data + i / N * start.row + i % N * bf16_lanes)
-                                     : _mm512_setzero_ps();
-    _mm512_storeu_ps(c.data + i / N * c.row + i % N * bf16_lanes, _mm512_fmadd_ps(factor, sum[i], before));
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 32
+    for (int n = 0; n < N; ++n)
+      _mm512_storeu_ps(c.data + n * bf16_lanes,
+                       _mm512_fmadd_ps(factor, sum[i * N + n], _mm512_loadu_ps(start.data + n * bf16_lanes)));
+    advance(start.data, start.row);
+    advance(c.data, c.row);
   }
 }
 
 using Block = void (*)(int64_t, LeftPairs, RightPairs, float, FloatRows, FloatTarget);
 
 constexpr int64_t most_vectors = 5;
-constexpr int most_rows(int vectors) { return vectors < 3 ? 12 : 31 / vectors - 1; }
+constexpr int most_rows(int vectors) { return vectors == 1 ? 24 : vectors == 2 ? 12 : 31 / vectors - 1; }
 constexpr int64_t pieces(int64_t n, int64_t most) { return (n + most - 1) / most; }
 
 template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
-  return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
+  return {rows.data + i * rows.row + j, rows.row};
 }
 
 template <int N, int... r>
@@ -92,126 +102,16 @@ void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs
               FloatRows start, FloatTarget c) {
   static constexpr std::array of_vectors{multiply_columns<1>, multiply_columns<2>, multiply_columns<3>,
                                          multiply_columns<4>, multiply_columns<5>};
+  alignas(64) static constexpr std::array<float, most_vectors * bf16_lanes> zeros{};
   int64_t vectors = columns / bf16_lanes, j = 0;
   for (int64_t left = pieces(vectors, most_vectors); left > 0; --left) {
     const int64_t width = pieces(vectors, left);
-    of_vectors[static_cast<size_t>(width - 1)](m, pairs, a, {b.data + 2 * j, b.pair}, alpha,
-                                               from(start, 0, j), from(c, 0, j));
+    const FloatRows before = start.data ? from(start, 0, j) : FloatRows{zeros.data(), 0};
+    of_vectors[static_cast<size_t>(width - 1)](m, pairs, a, {b.data + 2 * j, b.pair}, alpha, before,
+                                               from(c, 0, j));
     j += width * bf16_lanes;
     vectors -= width;
   }
-}
-
-// Up to 16 numbers each of two rows as pairs; `second` may be null for zeros.
-__m512i pairs_of_rows(const bf16* first, const bf16* second, __mmask16 wanted) {
-  const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(wanted, first));
-  if (!second) return low;
-  const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(wanted, second));
-  return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
-}
-
-__mmask16 first_lanes(int64_t n) {
-  return static_cast<__mmask16>(n >= bf16_lanes ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
-}
-
-// As pairs_of_rows() for 32 whole columns: to = first[0], second[0], first[1], ...
-void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
-  const __m512i in_order =  // word i of the result is first[i / 2] or, 32 words on, second[i / 2]
-      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36,
-                       4, 35, 3, 34, 2, 33, 1, 32, 0);
-  const __m512i a = _mm512_loadu_si512(first), b = _mm512_loadu_si512(second);
-  const __m512i later = _mm512_add_epi16(in_order, _mm512_set1_epi16(bf16_lanes));
-  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, in_order, b));
-  _mm512_storeu_si512(to + bf16_panel, _mm512_permutex2var_epi16(a, later, b));
-}
-
-void interleave(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to, int64_t pair) {
-  for (int64_t k = 0; k < depth; k += 2, to += pair) {
-    const bf16 *first = from + k * stride, *second = k + 1 < depth ? first + stride : nullptr;
-    int64_t j = 0;
-    for (; second && j + bf16_panel <= columns; j += bf16_panel)
-      interleave_panel(first + j, second + j, to + 2 * j);
-    for (; j < columns; j += bf16_lanes)
-      _mm512_storeu_si512(to + 2 * j,
-                          pairs_of_rows(first + j, second ? second + j : nullptr, first_lanes(columns - j)));
-  }
-}
-
-// Turns the squares of 4 x 4 pairs, one a quarter of a vector, that each four of these n vectors hold.
-template <int n> void transpose_quarters(__m512i* x) {
-  __m512i y[n];
-  for (int i = 0; i < n; i += 2) {
-    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-  }
-  for (int i = 0; i < n; i += 4) {
-    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
-    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
-    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
-    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
-  }
-}
-
-// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters.
-void transpose(__m512i* x) {
-  __m512i y[16];
-  transpose_quarters<16>(x);
-  for (int i = 0; i < 4; ++i) {  // x[4 r + i] holds columns i, 4 + i, 8 + i, 12 + i of rows 4 r to 4 r + 3
-    const __m512i a = _mm512_shuffle_i32x4(x[i], x[4 + i], 0x88),
-                  b = _mm512_shuffle_i32x4(x[i], x[4 + i], 0xdd),
-                  c = _mm512_shuffle_i32x4(x[8 + i], x[12 + i], 0x88),
-                  d = _mm512_shuffle_i32x4(x[8 + i], x[12 + i], 0xdd);
-    y[i] = _mm512_shuffle_i32x4(a, c, 0x88);
-    y[4 + i] = _mm512_shuffle_i32x4(b, d, 0x88);
-    y[8 + i] = _mm512_shuffle_i32x4(a, c, 0xdd);
-    y[12 + i] = _mm512_shuffle_i32x4(b, d, 0xdd);
-  }
-  for (int i = 0; i < 16; ++i) x[i] = y[i];
-}
-
-// interleave_transposed() for a depth of at most 16: columns i and i + 4 share a vector, half the shuffles.
-void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
-                               int64_t pair) {
-  const __mmask16 wanted = first_lanes(depth);
-  for (int64_t j = 0; j < columns; j += bf16_lanes) {
-    const auto column = [&](int64_t i) {
-      return j + i < columns ? _mm256_maskz_loadu_epi16(wanted, from + (j + i) * stride)
-                             : _mm256_setzero_si256();
-    };
-    __m512i x[8];
-    for (int64_t i = 0; i < 8; ++i) {
-      const int64_t first = i / 4 * 8 + i % 4;
-      x[i] = _mm512_inserti64x4(_mm512_castsi256_si512(column(first)), column(first + 4), 1);
-    }
-    transpose_quarters<8>(x);  // quarters 0 and 2 of x[k] hold pair k, quarters 1 and 3 pair 4 + k
-    for (int64_t k = 0; k < pairs_of(depth); ++k)
-      _mm512_storeu_si512(to + k * pair + 2 * j, k < 4 ? _mm512_shuffle_i32x4(x[k], x[4 + k], 0x88)
-                                                       : _mm512_shuffle_i32x4(x[k - 4], x[k], 0xdd));
-  }
-}
-
-void interleave_transposed(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
-                           int64_t pair) {
-  if (depth <= bf16_lanes) return interleave_few_transposed(depth, columns, from, stride, to, pair);
-  const int64_t pairs = pairs_of(depth);
-  for (int64_t j = 0; j < columns; j += bf16_lanes)
-    for (int64_t k = 0; k < pairs; k += 16) {
-      const int64_t numbers = depth - 2 * k;
-      const __mmask32 wanted = numbers >= 32 ? 0xffffffffu : (1u << numbers) - 1;
-      __m512i square[16];
-      for (int64_t i = 0; i < 16; ++i)
-        square[i] = j + i < columns ? _mm512_maskz_loadu_epi16(wanted, from + (j + i) * stride + 2 * k)
-                                    : _mm512_setzero_si512();
-      transpose(square);
-      for (int64_t i = 0; i < std::min<int64_t>(16, pairs - k); ++i)
-        _mm512_storeu_si512(to + (k + i) * pair + 2 * j, square[i]);
-    }
-}
-
-LeftPairs left_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to) {
-  const int64_t pair = 2 * whole_bf16_vectors(m);
-  interleave(depth, m, from, stride, to, pair);
-  return {to, 2, pair};
 }
 
 __m512 widened(__m256i numbers) {
@@ -261,27 +161,10 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 
 }  // namespace
 
-LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to) {
-  const int64_t row = 2 * whole_bf16_vectors(pairs_of(depth));
-  for (int64_t i = 0; i < m; i += bf16_lanes)
-    for (int64_t k = 0; 2 * k < row; k += 16) {
-      __m512i square[16];
-      for (int64_t p = 0; p < 16; ++p) {
-        const int64_t at = 2 * (k + p);
-        const bf16* first = from + at * stride + i;
-        square[p] = at < depth
-                        ? pairs_of_rows(first, at + 1 < depth ? first + stride : nullptr, first_lanes(m - i))
-                        : _mm512_setzero_si512();
-      }
-      transpose(square);
-      for (int64_t r = 0; r < 16; ++r) _mm512_storeu_si512(to + (i + r) * row + 2 * k, square[r]);
-    }
-  return {to, row, 2};
-}
-
 const Bf16Kernels* avx512_bf16_kernels() {
-  static constexpr Bf16Kernels kernels{"AVX-512-BF16",        multiply,           interleave,
-                                       interleave_transposed, left_of_transposed, store};
+  static constexpr Bf16Kernels kernels{"AVX-512-BF16",           multiply,
+                                       interleave_pairs,         interleave_transposed_pairs,
+                                       left_pairs_of_transposed, store};
   return &kernels;
 }
 

@@ -2,12 +2,30 @@
 
 // What the bf16 kernels of x86-64 processors share.
 
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
 #include "engine/cpu/bf16_gemm.h"
 
 namespace tessera {
 
+// interleave(), interleave_transposed() and left_of_transposed() of Bf16Kernels by AVX-512.
+void interleave_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                      int64_t pair);
+void interleave_transposed_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                                 int64_t pair);
+LeftPairs left_pairs_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to);
+
 // left_of_transposed() of Bf16Kernels with the pairs of a row side by side, as AMX loads them; by
 // AVX-512-BF16. The rows are whole vectors of pairs, with zeros beyond the depth.
 LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to);
+
+#ifdef __AVX512BF16__
+// A mask of the first n of 16 lanes.
+static inline __mmask16 first_lanes(int64_t n) {
+  return static_cast<__mmask16>(n >= bf16_lanes ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
+}
+#endif
 
 }  // namespace tessera
