@@ -20,12 +20,13 @@ Json model_part(const Json& config, const std::string& where) {
   return config;
 }
 
+// An exported model and a fixture have it as "config", a checkpoint of tessera train as "model".
 Json config_in_checkpoint(const std::string& path) {
   const TensorFile file = read_safetensors(path);
-  const auto found = file.metadata.find("config");
-  check(found != file.metadata.end(), path,
-        ": its metadata holds no config; give the model's config.json instead");
-  return parse_json(found->second, path + ": config");
+  for (const char* key : {"config", "model"})
+    if (const auto found = file.metadata.find(key); found != file.metadata.end())
+      return parse_json(found->second, path + ": " + key);
+  fail(path, ": its metadata holds no config; give the model's config.json instead");
 }
 
 }  // namespace

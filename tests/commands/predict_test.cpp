@@ -33,6 +33,13 @@ struct Trained {
 
 }  // namespace
 
+TEST_CASE("summary takes the model of a run's checkpoint") {
+  const Trained trained;
+  const Said said = tessera_program("summary --json " + trained.checkpoint);
+  REQUIRE_MESSAGE(said.code == 0, said.err);
+  CHECK(said.json().at("model").at("dim") == 16);
+}
+
 TEST_CASE("predict names the likeliest classes of each picture") {
   const Trained trained;
   const Said said =
