@@ -48,7 +48,7 @@ TEST_CASE("every recipe is a whole config, its model fits its data, its groups t
   CHECK(names.size() > 100);
   CHECK(recipe("resnet56-cifar10").micro_batch == 0);
   CHECK(recipe("rmt-s-imagenet").batch_norm == BatchNormStatistics::micro_batch);
-  for (const char* quick : {"demo", "sl-vit-cifar10-quick", "sl-vit-tiny-imagenet-quick"})
+  for (const char* quick : {"demo", "sl-vit-cifar10-quick", "sl-vit-tiny-imagenet-quick", "speedrun-cifar10"})
     CHECK(names.contains(quick));
 }
 
