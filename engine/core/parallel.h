@@ -32,7 +32,7 @@ struct Handover {
 #endif
 };
 
-/// Does so at the end of a scope, even where an exception leaves it.
+/// They call release() and acquire() at the end of a scope, even where an exception leaves it.
 struct ReleasedAtEnd {
   Handover& handover;
   ~ReleasedAtEnd() { handover.release(); }

@@ -7,7 +7,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,8 +22,8 @@ int32_t pair_at(const bf16* from) {
   return pair;
 }
 
-// Moves a pointer to the next row, now: the compiler would compute the addresses of all rows beforehand, more
-// than it has registers.
+// Moves a pointer to the next row. The empty instruction keeps the compiler from computing the addresses of
+// all rows beforehand, which are more than its registers hold.
 template <class T> void advance(T*& row, int64_t stride) {
   row += stride;
   __asm__("" : "+r"(row));
@@ -41,7 +40,7 @@ void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, Fl
   const int64_t a_pair = from.pair, length = pairs / from.parts;
   const std::array<int64_t, 4> row{0, from.row, 2 * from.row, 3 * from.row};
   for (int64_t part = 0; part < from.parts; ++part) {
-    const bf16* a[(R + 3) / 4];  // rows 0, 4, 8: a register for each row would be too many
+    const bf16* a[(R + 3) / 4];  // rows 0, 4, 8, ...; a pointer for every row would not fit the registers
 #pragma GCC unroll 32
     for (int i = 0; i < R; i += 4) a[i / 4] = from.data + part * from.part + i * from.row;
     for (int64_t k = 0; k < length; ++k, right += b.pair) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 
 namespace tessera {
 
@@ -18,9 +19,7 @@ std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chu
   std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
   parallel_for(rows, grain,
                [&](int64_t begin, int64_t end) { chunk(begin, end, parts.data() + begin / grain * stride); });
-  for (int64_t c = 1; c < chunks; ++c)
-    for (int64_t j = 0; j < stride; ++j)
-      parts[static_cast<size_t>(j)] += parts[static_cast<size_t>(c * stride + j)];
+  add_parts(0, stride, chunks, stride, parts.data());
   parts.resize(static_cast<size_t>(stride));
   return parts;
 }

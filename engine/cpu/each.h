@@ -38,9 +38,8 @@ template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, 
   }
 }
 
-// Adds parts 1, 2, ... in their order to part 0, for the elements [begin, end) of each: one vector loop a
-// part, where a loop over the parts of an element would take them one by one. Part p begins at sums + p *
-// stride.
+// Part 0 becomes the sum of all parts, added in their order, for the elements [begin, end). Part p begins at
+// sums + p * stride. The loop over elements is the inner one, so that it works in vectors.
 template <class W> void add_parts(int64_t begin, int64_t end, int64_t parts, int64_t stride, W* sums) {
   for (int64_t p = 1; p < parts; ++p) {
     const W* part = sums + p * stride;

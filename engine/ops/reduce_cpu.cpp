@@ -62,12 +62,10 @@ void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, Target
     sum_chunk(fold, cut, task % chunks, from, parts.data() + task * wide);
   });
   parallel_rows(outer, chunks * wide, [&](int64_t o) {
-    const W* own = parts.data() + o * chunks * wide;
-    write_each(0, wide, y.data + fold.kept.at(o, fold.kept.rank)[1], y.add, [=](int64_t j) {
-      W sum = own[j];
-      for (int64_t c = 1; c < chunks; ++c) sum += own[c * wide + j];
-      return W(factor) * sum;
-    });
+    W* own = parts.data() + o * chunks * wide;
+    add_parts(0, wide, chunks, wide, own);
+    write_each(0, wide, y.data + fold.kept.at(o, fold.kept.rank)[1], y.add,
+               [=](int64_t j) { return W(factor) * own[j]; });
   });
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("a size that no model has is refused before anything is built") {
   CHECK(error_of([&] { build(heads); }) == "model: heads is 99999999999, wanted at most 1048576");
 }
 
-#ifndef __SANITIZE_THREAD__  // which leaves fewer addresses than these weights take
+#ifndef __SANITIZE_THREAD__  // The thread sanitizer leaves fewer addresses than these weights take.
 TEST_CASE(
     "weights that this machine cannot hold are refused with what they need, and are counted in a dry run") {
   Json config = preset("vit", 32, 10);

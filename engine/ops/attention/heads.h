@@ -29,16 +29,16 @@ U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, in
   return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
 }
 
-// Asks for the lines of the next head's tokens, which lie beside this head's: no processor foresees loads of
-// short rows that are far apart.
+// Prefetches the cache lines of the next head's tokens, which lie beside this head's: the processor's own
+// prefetcher does not foresee short rows that are far apart.
 template <class T>
 void prefetch_next_head(const HeadOfImage<T>& h, const TokenHeads<const T>& x, int64_t tokens) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
   if (!x.data || h.head + 1 == h.sizes.heads) return;
   const int64_t d = h.sizes.head_dim;
   const T* next = tokens_of(h, x, tokens) + d;
-  const int64_t begun =
-      reinterpret_cast<uintptr_t>(next) / sizeof(T) % line;  // numbers of a line that this head has
+  // The numbers of the first line that belong to this head, which has loaded it.
+  const int64_t begun = reinterpret_cast<uintptr_t>(next) / sizeof(T) % line;
   for (int64_t j = begun == 0 ? 0 : line - begun; j < d; j += line)
     for (int64_t i = 0; i < tokens; ++i) __builtin_prefetch(next + i * x.stride + j);
 }
