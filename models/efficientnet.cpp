@@ -60,8 +60,8 @@ EfficientNet::Block::Block(const Scope& scope, int64_t in, int64_t out, int64_t 
 
 Tensor EfficientNet::Block::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
-  Tensor y = expansion ? silu(expansion_norm((*expansion)(x), pass)) : x;
-  y = silu(depthwise_norm(depthwise(y), pass));
+  Tensor y = expansion ? expansion_norm((*expansion)(x), pass, Activation::silu) : x;
+  y = depthwise_norm(depthwise(y), pass, Activation::silu);
   y = projection_norm(projection(se(y)), pass);
   return residual ? tessera::residual(x, y, drop_path, pass) : y;
 }
@@ -106,9 +106,9 @@ EfficientNet::EfficientNet(const Json& config, const Scope& outer) {
 }
 
 Tensor EfficientNet::operator()(const Tensor& image, Pass& pass) const {
-  Tensor x = silu(bn1(conv_stem(permute(image, {0, 2, 3, 1})), pass));  // [B, H, W, stem_width]
+  Tensor x = bn1(conv_stem(permute(image, {0, 2, 3, 1})), pass, Activation::silu);  // [B, H, W, stem_width]
   for (const Block& block : blocks) x = block(x, pass);
-  if (conv_head) x = silu(bn2((*conv_head)(x), pass));
+  if (conv_head) x = bn2((*conv_head)(x), pass, Activation::silu);
   x = mean(x, {1, 2});
   return classifier(pass.drops() && drop_rate > 0 ? dropout(x, drop_rate, pass.key()) : x);
 }

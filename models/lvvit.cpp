@@ -66,9 +66,9 @@ Tensor LvVit::ConvStem::operator()(const Tensor& image, const Pass& pass) const 
   const ModuleScope here(path);
   const int64_t shift = shift_of(options.patch_size, options.ratio);
   const Tensor seen = options.directions ? shifted_copies(image, *options.directions, shift) : image;
-  Tensor x = relu(bn1(conv1(permute(seen, {0, 2, 3, 1})), pass));  // [B, H/2, W/2, c]
-  x = relu(bn2(conv2(x), pass));
-  x = relu(bn3(conv3(x), pass));
+  Tensor x = bn1(conv1(permute(seen, {0, 2, 3, 1})), pass, Activation::relu);  // [B, H/2, W/2, c]
+  x = bn2(conv2(x), pass, Activation::relu);
+  x = bn3(conv3(x), pass, Activation::relu);
   x = proj(x);
   return x.reshape({x.dim(0), x.dim(1) * x.dim(2), x.dim(3)});
 }

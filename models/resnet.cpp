@@ -47,7 +47,7 @@ Tensor ResNet::Block::shortcut(const Tensor& x) const {
 
 Tensor ResNet::Block::operator()(const Tensor& x, const Pass& pass) const {
   const ModuleScope here(path);
-  const Tensor branch = bn2(conv2(relu(bn1(conv1(x), pass))), pass);
+  const Tensor branch = bn2(conv2(bn1(conv1(x), pass, Activation::relu)), pass);
   return relu(add(branch, shortcut(x)));
 }
 
@@ -80,7 +80,7 @@ ResNet::ResNet(const Json& config, const Scope& scope) {
 }
 
 Tensor ResNet::operator()(const Tensor& image, Pass& pass) const {
-  Tensor x = relu(bn1(conv1(permute(image, {0, 2, 3, 1})), pass));  // [B, H, W, width]
+  Tensor x = bn1(conv1(permute(image, {0, 2, 3, 1})), pass, Activation::relu);  // [B, H, W, width]
   for (const Block& block : blocks) x = block(x, pass);
   return fc(mean(x, {1, 2}));
 }

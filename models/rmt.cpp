@@ -100,7 +100,8 @@ Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
   const ModuleScope here(path);
   Tensor x = directions ? shifted_copies(image, *directions, shift) : image;
   x = permute(x, {0, 2, 3, 1});  // [B, H, W, C]
-  for (size_t k = 0; k < convs.size(); ++k) x = norms[k](convs[k](k == 0 ? x : gelu(x)), pass);
+  for (size_t k = 0; k < convs.size(); ++k)
+    x = norms[k](convs[k](x), pass, k + 1 < convs.size() ? Activation::gelu : Activation::none);
   return x.reshape({x.dim(0), -1, x.dim(3)});
 }
 
@@ -280,7 +281,7 @@ Tensor RMT::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps)
 Tensor RMT::operator()(const Tensor& image, Pass& pass) const {
   check(head.weight.defined(), "rmt: with num_classes 0 it is a backbone, which classifies nothing");
   const Tensor x = features(image, pass);
-  return head(mean(silu(norm(proj(x), pass)), {1}));  // [B, K]
+  return head(mean(norm(proj(x), pass, Activation::silu), {1}));  // [B, K]
 }
 
 }  // namespace tessera

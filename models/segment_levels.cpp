@@ -34,7 +34,7 @@ ConvUnit::ConvUnit(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
 
 Tensor ConvUnit::operator()(const Tensor& x, const Pass& pass) const {
   const ModuleScope here(path);
-  return relu(bn(conv(x), pass));
+  return bn(conv(x), pass, Activation::relu);
 }
 
 UpUnit::UpUnit(const Scope& scope, int64_t dim, int64_t factor)
@@ -52,7 +52,7 @@ Tensor UpUnit::operator()(const Tensor& x, const Pass& pass) const {
     return permute(pixels, {0, 1, 3, 2, 4, 5}).reshape({images, h * f, w * f, out});
   };
   const ModuleScope here(path);
-  return relu(bn(upsampled(), pass));
+  return bn(upsampled(), pass, Activation::relu);
 }
 
 MapPyramid::MapPyramid(const Scope& scope, int64_t dim, int64_t top)

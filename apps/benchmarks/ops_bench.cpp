@@ -1,5 +1,6 @@
 // The main operations on their own, at the sizes of one micro-batch of a small ViT: 32 images of 65 tokens,
-// width 192, 12 heads of 16. Each runs forward alone, and forward and backward as a training step has it.
+// width 192, 12 heads of 16; and a ResNet's at the sizes of its three stages for 32 images of 64 x 64. Each
+// runs forward alone, and forward and backward as a training step has it.
 
 #include <benchmark/benchmark.h>
 
@@ -11,6 +12,8 @@
 #include "engine/cpu/gemm.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/conv.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/softmax.h"
@@ -95,11 +98,32 @@ void add_attention(const std::string& precision, DType dtype) {
       "attention_plain, LSA" + precision, [=] { return attention_plain(qkv, H, lsa); }, work);
 }
 
+// A 3 x 3 convolution of a stage, and its batch norm with the ReLU.
+void add_stage(const std::string& precision, DType dtype, int64_t side, int64_t channels) {
+  const Tensor x = random({B, side, side, channels}, 1).to(dtype).require_grad();
+  const Tensor weight = random({channels, channels, 3, 3}, 2).to(dtype).require_grad();
+  const Tensor one = Tensor::full({channels}, 1).to(dtype).require_grad(),
+               zero = Tensor::zeros({channels}).to(dtype).require_grad();
+  const Tensor mean = Tensor::zeros({channels}), variance = Tensor::full({channels}, 1);
+  const std::string name = " " + std::to_string(channels) + " channels" + precision;
+  add("conv2d" + name, [=] { return conv2d(x, weight, Tensor(), {.padding = 1}); },
+      {.macs = x.elements() * channels * 9});
+  add("batch_norm+relu" + name,
+      [=] { return batch_norm(x, one, zero, mean, variance, {.training = true, .f = Activation::relu}); },
+      {.bytes = 2 * static_cast<int64_t>(x.bytes())});
+}
+
+void add_stages(const std::string& precision, DType dtype) {
+  for (const int64_t shrunk : {1, 2, 4}) add_stage(precision, dtype, 64 / shrunk, 16 * shrunk);
+}
+
 void add_all() {
   add_linears("", DType::f32);
   add_linears(", bf16", DType::bf16);
   add_attention("", DType::f32);
   add_attention(", bf16", DType::bf16);
+  add_stages("", DType::f32);
+  add_stages(", bf16", DType::bf16);
   const Tensor x = random({B, N, D}, 1).require_grad(), scores = random({B, H, N, N}, 2).require_grad();
   const Tensor weight = random({D}, 3).require_grad(), bias = random({D}, 4).require_grad();
   const auto moved = [](const Tensor& t) { return Work{.bytes = 2 * static_cast<int64_t>(t.bytes())}; };

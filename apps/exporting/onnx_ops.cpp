@@ -96,6 +96,8 @@ std::string layer_norm(Graph& g, const Step& s) {
                 {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(s.number("eps"))}});
 }
 
+std::string batch_norm(Graph& g, const Step& s) { return activation(g, s.text("f"), onnx_batch_norm(g, s)); }
+
 std::string softmax(Graph& g, const Step& s) {
   return g.node(s.op == "softmax" ? "Softmax" : "LogSoftmax", s.inputs, {{"axis", int64_t{-1}}});
 }
@@ -208,7 +210,7 @@ const std::map<std::string, Writer>& writers() {
       {"sum", sum}, {"mean", sum}, {"max", max}, {"broadcast_to", broadcast_to}, {"permute", permute},
       {"concat", concat}, {"slice", slice}, {"gather", gather}, {"take", take}, {"resample", onnx_resample},
       {"rotary", rotary}, {"matmul", matmul}, {"linear", linear}, {"layer_norm", layer_norm},
-      {"batch_norm", onnx_batch_norm}, {"conv2d", onnx_conv}, {"depthwise_conv2d", onnx_conv},
+      {"batch_norm", batch_norm}, {"conv2d", onnx_conv}, {"depthwise_conv2d", onnx_conv},
       {"unfold", onnx_unfold}, {"softmax", softmax}, {"log_softmax", softmax}, {"patches", onnx_patches},
       {"shifted_copies", onnx_shifted_copies}, {"shifted_patches", onnx_patches},
       {"content_decay", content_decay}, {"mask_diagonal", mask_diagonal}};

@@ -1,6 +1,7 @@
 #include "engine/nn/batch_norm.h"
 
 #include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
 #include "engine/ops/batch_norm.h"
 
 namespace tessera {
@@ -12,9 +13,17 @@ BatchNorm::BatchNorm(const Scope& scope, int64_t width)
       running_var(scope.statistic("running_var", {width}, constant(1))),
       path(scope.path()) {}
 
-Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass) const {
+Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass, Activation f) const {
   const ModuleScope here(path);
-  return batch_norm(x, weight, bias, running_mean, running_var, {.training = pass.training});
+  const Tape* tape = Tape::recording();
+  BatchNormOptions options{.training = pass.training};
+  if (f == Activation::none || !tape || !tape->keeps_all()) {
+    options.f = f;
+    return batch_norm(x, weight, bias, running_mean, running_var, options);
+  }
+  const Tensor z = batch_norm(x, weight, bias, running_mean, running_var, options);
+  name_value(z, "out");  // two steps, so that both values are seen
+  return activation(f, z);
 }
 
 }  // namespace tessera

@@ -40,14 +40,14 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
       Kernels::template statistics<T>({rows, width}, x.data<T>(), options.momentum, m, v,
                                       running_mean.data<Wide<T>>(), running_var.data<Wide<T>>());
     Kernels::template forward<T>({rows, width}, x.data<T>(), weight.data<T>(), bias.data<T>(),
-                                 {m, v, options.eps, options.training}, y.data<T>());
+                                 {m, v, options.eps, options.training}, options.f, y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
     const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
     dispatch(x, "batch_norm", [&]<class Dev, class T>() {
       BatchNormKernels<Dev>::template backward<T>(
-          {rows, width}, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
-          {mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, options.training},
+          {rows, width}, g.dy().data<T>(), x.data<T>(), weight.data<T>(), bias.data<T>(),
+          {mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, options.training}, options.f,
           LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
     });
   };
@@ -56,7 +56,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
     return Attributes{{"eps", options.eps},
                       {"training", options.training ? 1.0 : 0.0},
                       {"mean", mean},
-                      {"variance", variance}};
+                      {"variance", variance},
+                      {"f", std::string(name(options.f))}};
   });
   return made;
 }

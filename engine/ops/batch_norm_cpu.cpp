@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -5,33 +6,116 @@
 #include "engine/core/parallel.h"
 #include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
 
+namespace {
+
+// Rows of few columns, several side by side as one: the loop over columns is then long enough for vectors,
+// and a sum does not wait for the one before it. Column j of them is column j % width of the rows.
+struct FoldedRows {
+  static constexpr int64_t least_columns = 256;
+
+  int64_t elements, fold, rows, width;
+
+  explicit FoldedRows(RowsSize size)
+      : elements(size.rows * size.width),
+        fold(std::max<int64_t>(1, chunk_length(least_columns) / size.width)),
+        rows((size.rows + fold - 1) / fold),
+        width(fold * size.width) {}
+
+  // The last row may be shorter than the others.
+  int64_t columns(int64_t row) const { return std::min(width, elements - row * width); }
+};
+
+// A number for each column, repeated for the rows that lie side by side. [folded width]
+template <class W, class Value> std::vector<W> of_columns(RowsSize size, Value value) {
+  const FoldedRows folded(size);
+  std::vector<W> all(static_cast<size_t>(folded.width));
+  for (int64_t j = 0; j < folded.width; ++j) all[static_cast<size_t>(j)] = value(j % size.width);
+  return all;
+}
+
+// `count` sums over the rows for each column, [count, width]: add(offset, columns, sums) adds the folded row
+// that begins at the offset to sums, [count, folded width].
+template <class W, class Add> std::vector<W> sums_of_columns(RowsSize size, int64_t count, Add add) {
+  const FoldedRows folded(size);
+  std::vector<W> sums =
+      column_sums<W>(folded.rows, folded.width, count, [=](int64_t begin, int64_t end, W* sum) {
+        for (int64_t i = begin; i < end; ++i) add(i * folded.width, folded.columns(i), sum);
+      });
+  for (int64_t k = 0; k < count; ++k) {
+    W* const own = sums.data() + k * folded.width;
+    add_parts(0, size.width, folded.fold, size.width, own);
+    std::copy_n(own, size.width, sums.data() + k * size.width);
+  }
+  return sums;
+}
+
+// Calls row(offset, columns) for every folded row, on all threads.
+template <class Row> void for_folded_rows(RowsSize size, Row row) {
+  const FoldedRows folded(size);
+  parallel_rows(folded.rows, folded.width, [=](int64_t i) { row(i * folded.width, folded.columns(i)); });
+}
+
+// What the columns' numbers are multiplied by and what is added: y = f(scale x + shift). [folded width] each
+template <class W> struct Affine {
+  std::vector<W> scale, shift;
+
+  template <class T>
+  Affine(RowsSize size, const T* weight, const T* bias, const ColumnStatistics<W>& by)
+      : scale(of_columns<W>(size,
+                            [&](int64_t j) { return W(weight[j]) / std::sqrt(by.variance[j] + W(by.eps)); })),
+        shift(of_columns<W>(
+            size, [&](int64_t j) { return W(bias[j]) - by.mean[j] * scale[static_cast<size_t>(j)]; })) {}
+};
+
+// dz, the gradient of what f is applied to, at each number of x.
+template <class F, class T> struct BeforeActivation {
+  using W = Wide<T>;
+  const T *dy, *x;
+  const W *scale, *shift;
+
+  TESSERA_IN_LOOPS W operator()(int64_t at, int64_t column) const {
+    return W(dy[at]) * F::slope(scale[column] * W(x[at]) + shift[column]);
+  }
+};
+
+}  // namespace
+
+// In one pass: differences are taken from the mean of the first rows, a 64th of all. The variance is at least
+// a 64th of the square of that mean's distance from all rows' mean, so no more than six bits cancel.
 template <>
 template <class T>
 void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean,
                                        Wide<T>* variance, Wide<T>* running_mean, Wide<T>* running_var) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  const auto sums = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
-    for (int64_t i = begin; i < end; ++i)
+  const W n = W(size.rows);
+  const RowsSize first{(size.rows + 63) / 64, size.width};
+  const auto first_sums = sums_of_columns<W>(first, 1, [=](int64_t at, int64_t columns, W* sum) {
 #pragma omp simd
-      for (int64_t j = 0; j < width; ++j) sum[j] += W(x[i * width + j]);
+    for (int64_t j = 0; j < columns; ++j) sum[j] += W(x[at + j]);
   });
-  for (int64_t j = 0; j < width; ++j) mean[j] = sums[static_cast<size_t>(j)] / W(rows);
-  const auto squares = column_sums<W>(rows, width, 1, [=](int64_t begin, int64_t end, W* sum) {
-    for (int64_t i = begin; i < end; ++i)
+  const auto near =
+      of_columns<W>(size, [&](int64_t j) { return first_sums[static_cast<size_t>(j)] / W(first.rows); });
+  const W* const centre = near.data();
+  const int64_t stride = static_cast<int64_t>(near.size());
+  const auto sums = sums_of_columns<W>(size, 2, [=](int64_t at, int64_t columns, W* sum) {
 #pragma omp simd
-      for (int64_t j = 0; j < width; ++j) {
-        const W centred = W(x[i * width + j]) - mean[j];
-        sum[j] += centred * centred;
-      }
+    for (int64_t j = 0; j < columns; ++j) {
+      const W off = W(x[at + j]) - centre[j];
+      sum[j] += off;
+      sum[stride + j] += off * off;
+    }
   });
-  const W keep = W(1 - momentum), take = W(momentum), unbiased = W(rows) / W(rows - 1);
-  for (int64_t j = 0; j < width; ++j) {
-    variance[j] = squares[static_cast<size_t>(j)] / W(rows);
+  const W *off = sums.data(), *squares = off + size.width;
+  const W keep = W(1 - momentum), take = W(momentum), unbiased = n / (n - 1);
+  for (int64_t j = 0; j < size.width; ++j) {
+    const W moved = off[j] / n;
+    mean[j] = centre[j] + moved;
+    variance[j] = std::max(squares[j] / n - moved * moved, W(0));
     running_mean[j] = keep * running_mean[j] + take * mean[j];
     running_var[j] = keep * running_var[j] + take * variance[j] * unbiased;
   }
@@ -40,63 +124,70 @@ void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentu
 template <>
 template <class T>
 void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                                    const ColumnStatistics<Wide<T>>& by, T* y) {
-  using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
-  std::vector<W> factors(static_cast<size_t>(2 * width));  // y = a x + b
-  W *a = factors.data(), *b = a + width;
-  for (int64_t j = 0; j < width; ++j) {
-    a[j] = W(weight[j]) / std::sqrt(variance[j] + eps);
-    b[j] = W(bias[j]) - mean[j] * a[j];
-  }
-  parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j) store(y[i * width + j], a[j] * W(x[i * width + j]) + b[j]);
+                                    const ColumnStatistics<Wide<T>>& by, Activation f, T* y) {
+  const Affine<Wide<T>> affine(size, weight, bias, by);
+  const Wide<T>*a = affine.scale.data(), *b = affine.shift.data();
+  with_activation(f, [=]<class F>(F) {
+    for_folded_rows(size, [=](int64_t at, int64_t columns) {
+      write_each(0, columns, y + at, false,
+                 [=](int64_t j) { return F::value(a[j] * Wide<T>(x[at + j]) + b[j]); });
+    });
   });
 }
 
+namespace {
+
+// The sums over the rows of dz h and of dz, [2, width]: dweight and dbias.
+template <class F, class T>
+std::vector<Wide<T>> gradient_sums(RowsSize size, const BeforeActivation<F, T>& dz, const Wide<T>* mean,
+                                   const Wide<T>* rstd) {
+  const int64_t stride = FoldedRows(size).width;
+  return sums_of_columns<Wide<T>>(size, 2, [=](int64_t at, int64_t columns, Wide<T>* sum) {
+#pragma omp simd
+    for (int64_t j = 0; j < columns; ++j) {
+      const Wide<T> d = dz(at + j, j), h = (Wide<T>(dz.x[at + j]) - mean[j]) * rstd[j];
+      sum[j] += d * h;
+      sum[stride + j] += d;
+    }
+  });
+}
+
+}  // namespace
+
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
-                                     const ColumnStatistics<Wide<T>>& by,
+void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
+                                     const ColumnStatistics<Wide<T>>& by, Activation f,
                                      const LayerGradients<T>& gradients) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
+  const Affine<W> affine(size, weight, bias, by);
+  const W eps = W(by.eps);
+  const auto means = of_columns<W>(size, [&](int64_t j) { return by.mean[j]; });
+  const auto inverse = of_columns<W>(size, [&](int64_t j) { return 1 / std::sqrt(by.variance[j] + eps); });
+  const W *mean = means.data(), *rstd = inverse.data(), *scale = affine.scale.data();
   const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
-  std::vector<W> inverse(static_cast<size_t>(width));
-  W* const rstd = inverse.data();
-  for (int64_t j = 0; j < width; ++j) rstd[j] = 1 / std::sqrt(variance[j] + eps);
-  const auto sums = column_sums<W>(rows, width, 2, [=](int64_t begin, int64_t end, W* dh) {
-    for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j) {
-        const W d = W(dy[i * width + j]), h = (W(x[i * width + j]) - mean[j]) * rstd[j];
-        dh[j] += d * h;
-        dh[width + j] += d;
-      }
-  });
-  const W *dy_h = sums.data(), *dy_sum = dy_h + width;  // = dweight, dbias
-  if (dx) {
-    // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the statistics are the batch's
-    const W share = by.of_batch ? W(1) / W(rows) : W(0);
-    parallel_for(rows, chunk_length(256, width), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-#pragma omp simd
-        for (int64_t j = 0; j < width; ++j) {
-          const int64_t at = i * width + j;
-          const W h = (W(x[at]) - mean[j]) * rstd[j];
-          const W d = rstd[j] * W(weight[j]) * (W(dy[at]) - share * (dy_sum[j] + h * dy_h[j]));
-          store(dx.data[at], dx.add ? W(dx.data[at]) + d : d);
-        }
+  with_activation(f, [&]<class F>(F) {
+    const BeforeActivation<F, T> dz{dy, x, scale, affine.shift.data()};
+    const std::vector<W> sums = gradient_sums(size, dz, mean, rstd);
+    const auto total = [&](int64_t k) { return sums[static_cast<size_t>(k)]; };
+    for (int64_t j = 0; j < size.width; ++j) {
+      if (dweight) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + total(j) : total(j));
+      if (dbias)
+        dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + total(size.width + j) : total(size.width + j));
+    }
+    if (!dx) return;
+    // dx = rstd weight (dz - mean(dz) - h mean(dz h)), the means only where the statistics are the batch's
+    const W share = by.of_batch ? W(1) / W(size.rows) : W(0);
+    const auto dz_h_mean = of_columns<W>(size, [&](int64_t j) { return share * total(j); });
+    const auto dz_mean = of_columns<W>(size, [&](int64_t j) { return share * total(size.width + j); });
+    const W *along = dz_h_mean.data(), *level = dz_mean.data();
+    for_folded_rows(size, [=](int64_t at, int64_t columns) {
+      write_each(0, columns, dx.data + at, dx.add, [=](int64_t j) {
+        const W h = (W(x[at + j]) - mean[j]) * rstd[j];
+        return scale[j] * (dz(at + j, j) - level[j] - h * along[j]);
+      });
     });
-  }
-  for (int64_t j = 0; j < width; ++j) {
-    if (dweight) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + dy_h[j] : dy_h[j]);
-    if (dbias) dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + dy_sum[j] : dy_sum[j]);
-  }
+  });
 }
 
 TESSERA_FOR_FLOATS(BatchNormKernels<Cpu>::statistics)

@@ -1,6 +1,8 @@
 #include "engine/core/dispatch.h"
 #include "engine/cuda/index.h"
 #include "engine/cuda/launch.h"
+#include "engine/cuda/rounded_math.h"
+#include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
@@ -101,30 +103,95 @@ template <class T, int V> struct AddNumbers {
   }
 };
 
-// The sums over rows of dy h and dy: dweight and dbias.
+// The sums over rows of dz h and dz: dweight and dbias.
 template <class W> struct GradientSums {
-  W dy_h, dy;
+  W dz_h, dz;
   TESSERA_HD void join(const GradientSums& other) {
-    dy_h += other.dy_h;
-    dy += other.dy;
+    dz_h += other.dz_h;
+    dz += other.dz;
   }
 };
 
-template <class T, int V> struct AddGradients {
+// What f is applied to is z = scale x + shift; its numbers of a column.
+template <class T> struct Affine {
   using W = Wide<T>;
-  const T *dy, *x;
+  const T *weight, *bias;
   const W *mean, *variance;
   W eps;
+
+  __device__ W rstd(int64_t j) const { return 1 / std::sqrt(variance[j] + eps); }
+  __device__ W z(W x, int64_t j) const {
+    const W scale = W(weight[j]) / std::sqrt(variance[j] + eps);
+    return scale * x + (W(bias[j]) - mean[j] * scale);
+  }
+  // dz of a number of x.
+  template <class F> __device__ W before(W dy, W x, int64_t j) const {
+    if constexpr (std::is_same_v<F, Identity>)
+      return dy;
+    else
+      return dy * W(F::slope(ActivationMath<T>(z(x, j))));
+  }
+};
+
+template <class F, class T, int V> struct AddGradients {
+  using W = Wide<T>;
+  const T *dy, *x;
+  Affine<T> affine;
   __device__ void operator()(int64_t at, int64_t j, GradientSums<W> (&sum)[V]) const {
     const auto d = load_pack<V>(dy + at), value = load_pack<V>(x + at);
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      const W rstd = 1 / std::sqrt(variance[j + v] + eps);  // of a column: outside of the loop over rows
-      sum[v].dy_h += W(d.at[v]) * ((W(value.at[v]) - mean[j + v]) * rstd);
-      sum[v].dy += W(d.at[v]);
+      const W rstd = affine.rstd(j + v);  // of a column: outside of the loop over rows
+      const W dz = affine.template before<F>(W(d.at[v]), W(value.at[v]), j + v);
+      sum[v].dz_h += dz * ((W(value.at[v]) - affine.mean[j + v]) * rstd);
+      sum[v].dz += dz;
     }
   }
 };
+
+template <class F, class T>
+void norm_all(int64_t elements, int64_t width, const Affine<T>& affine, const T* x, T* y) {
+  using W = Wide<T>;
+  map(
+      elements, y, false,
+      [=] __device__(int64_t i, W value) {
+        const W z = affine.z(value, split_off(i, width));
+        return W(F::value(ActivationMath<T>(z)));
+      },
+      x);
+}
+
+template <class F, class T>
+void gradients_of(RowsSize size, const T* dy, const T* x, const Affine<T>& affine, Wide<T> share,
+                  const LayerGradients<T>& gradients) {
+  using W = Wide<T>;
+  const int64_t rows = size.rows, width = size.width;
+  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
+  using Sum = GradientSums<W>;
+  const Scratch<Sum> scratch(width);
+  Sum* const sums = scratch.data();
+  const auto finish = [=] __device__(int64_t j, const Sum& sum) {
+    sums[j] = sum;
+    if (dweight.data) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + sum.dz_h : sum.dz_h);
+    if (dbias.data) dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + sum.dz : sum.dz);
+  };
+  constexpr int v = columns_of<T>;
+  if (width % v == 0 && aligned(x, v) && aligned(dy, v))
+    sum_columns<v, Sum>(rows, width, AddGradients<F, T, v>{dy, x, affine}, finish);
+  else
+    sum_columns<1, Sum>(rows, width, AddGradients<F, T, 1>{dy, x, affine}, finish);
+  if (!dx) return;
+  // dx = rstd weight (dz - mean(dz) - h mean(dz h))
+  map(
+      rows * width, dx.data, dx.add,
+      [=] __device__(int64_t i, W d, W value) {
+        const int64_t j = split_off(i, width);
+        const W rstd = affine.rstd(j), h = (value - affine.mean[j]) * rstd;
+        const W dz = affine.template before<F>(d, value, j);
+        return rstd * W(affine.weight[j]) * (dz - share * (sums[j].dz + h * sums[j].dz_h));
+      },
+      dy, x);
+}
 
 }  // namespace
 
@@ -152,53 +219,23 @@ void BatchNormKernels<Cuda>::statistics(RowsSize size, const T* x, double moment
 template <>
 template <class T>
 void BatchNormKernels<Cuda>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                                     const ColumnStatistics<Wide<T>>& by, T* y) {
+                                     const ColumnStatistics<Wide<T>>& by, Activation f, T* y) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
-  map(
-      rows * width, y, false,
-      [=] __device__(int64_t i, W value) {
-        const int64_t j = split_off(i, width);
-        const W a = W(weight[j]) / std::sqrt(variance[j] + eps);
-        return a * value + (W(bias[j]) - mean[j] * a);
-      },
-      x);
+  const int64_t width = size.width;
+  const Affine<T> affine{weight, bias, by.mean, by.variance, W(by.eps)};
+  with_activation(f, [&]<class F>(F) { norm_all<F>(size.rows * width, width, affine, x, y); });
 }
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
-                                      const ColumnStatistics<Wide<T>>& by,
+void BatchNormKernels<Cuda>::backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
+                                      const ColumnStatistics<Wide<T>>& by, Activation f,
                                       const LayerGradients<T>& gradients) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  const W *mean = by.mean, *variance = by.variance, eps = W(by.eps);
-  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
-  using Sum = GradientSums<W>;
-  const Scratch<Sum> scratch(width);
-  Sum* const sums = scratch.data();
-  const auto finish = [=] __device__(int64_t j, const Sum& sum) {
-    sums[j] = sum;
-    if (dweight.data) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + sum.dy_h : sum.dy_h);
-    if (dbias.data) dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + sum.dy : sum.dy);
-  };
-  constexpr int v = columns_of<T>;
-  if (width % v == 0 && aligned(x, v) && aligned(dy, v))
-    sum_columns<v, Sum>(rows, width, AddGradients<T, v>{dy, x, mean, variance, eps}, finish);
-  else
-    sum_columns<1, Sum>(rows, width, AddGradients<T, 1>{dy, x, mean, variance, eps}, finish);
-  if (!dx) return;
-  // dx = rstd weight (dy - mean(dy) - h mean(dy h)), the means only where the statistics are the batch's
-  const W share = by.of_batch ? W(1) / W(rows) : W(0);
-  map(
-      rows * width, dx.data, dx.add,
-      [=] __device__(int64_t i, W d, W value) {
-        const int64_t j = split_off(i, width);
-        const W rstd = 1 / std::sqrt(variance[j] + eps), h = (value - mean[j]) * rstd;
-        return rstd * W(weight[j]) * (d - share * (sums[j].dy + h * sums[j].dy_h));
-      },
-      dy, x);
+  const Affine<T> affine{weight, bias, by.mean, by.variance, W(by.eps)};
+  // The means of dz are subtracted only where the statistics are the batch's.
+  const W share = by.of_batch ? W(1) / W(size.rows) : W(0);
+  with_activation(f, [&]<class F>(F) { gradients_of<F>(size, dy, x, affine, share, gradients); });
 }
 
 TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::statistics)

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/ops/activations.h"
 #include "engine/ops/kernel_arguments.h"
 
 namespace tessera {
@@ -22,14 +23,15 @@ template <class Dev> struct BatchNormKernels {
   static void statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean, Wide<T>* variance,
                          Wide<T>* running_mean, Wide<T>* running_var);
 
-  // y = (x - mean) / sqrt(variance + eps) * weight + bias.
+  // y = f(z), z = (x - mean) / sqrt(variance + eps) * weight + bias.
   template <class T>
   static void forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                      const ColumnStatistics<Wide<T>>& by, T* y);
+                      const ColumnStatistics<Wide<T>>& by, Activation f, T* y);
 
+  // z is computed again, so that nothing but x is kept for it.
   template <class T>
-  static void backward(RowsSize size, const T* dy, const T* x, const T* weight,
-                       const ColumnStatistics<Wide<T>>& by, const LayerGradients<T>& gradients);
+  static void backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
+                       const ColumnStatistics<Wide<T>>& by, Activation f, const LayerGradients<T>& gradients);
 };
 
 // The count, mean and sum of squared differences from the mean of the numbers of a column seen so far,

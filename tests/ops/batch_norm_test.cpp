@@ -19,6 +19,22 @@ TEST_CASE("training norms by the batch and moves the running statistics, the var
   CHECK(var.item() == doctest::Approx(0.9 * 2 + 0.1 * 20.0 / 3));
 }
 
+TEST_CASE("the variance is right where the mean is large, and where the first rows lie far from the others") {
+  constexpr int64_t rows = 6400;
+  std::vector<double> values;
+  for (int64_t i = 0; i < rows; ++i) values.push_back(1000 + 0.01 * static_cast<double>(i % 7 - 3));
+  for (int64_t i = 0; i < 100; ++i) values[static_cast<size_t>(i)] += 50;
+  double expected_mean = 0, expected_variance = 0;
+  for (const double value : values) expected_mean += value / rows;
+  for (const double value : values)
+    expected_variance += (value - expected_mean) * (value - expected_mean) / rows;
+  const Tensor x = Tensor::from(values, {rows, 1}, DType::f32), zero = Tensor::zeros({1});
+  const Tensor mean = Tensor::zeros({1}), var = Tensor::zeros({1});
+  batch_norm(x, Tensor::full({1}, 1), zero, mean, var, {.training = true, .momentum = 1});
+  CHECK(mean.item() == doctest::Approx(expected_mean).epsilon(1e-7));
+  CHECK(var.item() == doctest::Approx(expected_variance * rows / (rows - 1)).epsilon(1e-4));
+}
+
 TEST_CASE("evaluation norms by the running statistics and leaves them") {
   const Tensor x = Tensor::from({1, 3}, {2, 1});
   const Tensor mean = Tensor::full({1}, 1), var = Tensor::full({1}, 4);

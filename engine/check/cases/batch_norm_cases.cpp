@@ -1,8 +1,10 @@
 #include "engine/ops/batch_norm.h"
 
 #include <cmath>
+#include <string>
 
 #include "engine/check/op_case.h"
+#include "engine/ops/activations.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
 
@@ -19,35 +21,39 @@ Tensor running_variance(int64_t width) {
   return variance;
 }
 
-Tensor plain(In in, bool training) {
+Tensor plain(In in, bool training, Activation f) {
   const Tensor& x = in[0];
   const int64_t width = x.dim(-1);
   const Tensor rows = x.reshape({-1, width});
   const Tensor centre = training ? mean(rows, {0}) : beside(running_mean(width), x);
   const Tensor variance = training ? mean(square(rows - centre), {0}) : beside(running_variance(width), x);
-  return (x - centre) / sqrt(variance + BatchNormOptions{}.eps) * in[1] + in[2];
+  return activation(f, (x - centre) / sqrt(variance + BatchNormOptions{}.eps) * in[1] + in[2]);
 }
 
-OpCase norm(const char* variant, bool training, const Shape& x) {
+OpCase norm(std::string variant, bool training, const Shape& x, Activation f = Activation::none) {
   const int64_t width = x[-1];
   return {"batch_norm",
-          variant,
+          std::move(variant),
           {random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)},
           [=](In in) {
             const auto wide_beside = [&](const Tensor& t) {
               return t.to(wide(in[0].dtype())).to(in[0].device());
             };
             return batch_norm(in[0], in[1], in[2], wide_beside(running_mean(width)),
-                              wide_beside(running_variance(width)), {.training = training});
+                              wide_beside(running_variance(width)), {.training = training, .f = f});
           },
-          [=](In in) { return plain(in, training); }};
+          [=](In in) { return plain(in, training, f); }};
 }
 
 }  // namespace
 
 OpCases batch_norm_cases() {
-  return {norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
-          norm("many rows", true, {200, 2}), norm("wide", true, {70, 132})};
+  OpCases cases{norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
+                norm("many rows", true, {200, 2}), norm("wide", true, {70, 132}),
+                norm("running statistics, silu", false, {3, 4, 5}, Activation::silu)};
+  for (const Activation f : all_activations)
+    cases.push_back(norm("batch statistics, " + std::string(name(f)), true, {3, 4, 5}, f));
+  return cases;
 }
 
 }  // namespace tessera
