@@ -33,12 +33,10 @@ template <class F> void for_rows(const ConvSize& s, F&& f) {
   }
 }
 
-// Where the pixels lie that the windows of the rows [first, last) read.
+// A band of pixels in pairs.
+BandSize pair_band(const ConvSize& s) { return BandSize(s, 2); }
 const bf16* band(const ConvSize& s, const BandSize& size, const bf16* image, int64_t first, int64_t last) {
-  if (!size.copied) return image + first * s.stride * size.row;
-  bf16* copy = thread_scratch<bf16, of_band>(band_rows(s, rows_at_once(s)) * size.row);
-  copy_band(s, size, image, first, last, copy);
-  return copy;
+  return band<bf16, of_band>(s, size, image, first, last, rows_at_once(s));
 }
 
 // The sums of some rows of windows, `across` of them a row, for a panel of the weight: block [rows * across,
@@ -59,7 +57,7 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
                     const float* bias, bool add, bf16* y) {
   constexpr int64_t most = 144;
   alignas(64) std::array<float, most * bf16_panel> block;
-  const BandSize size(s);
+  const BandSize size = pair_band(s);
   const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, most);
   const int64_t together = s.out_w > most ? 1 : most / s.out_w;
   for_rows(s, [&](int64_t first, int64_t last, int64_t) {
@@ -135,7 +133,7 @@ void pack_rows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& si
 // Adds an image's part of d weight, [out, kernel_h, sums_row], and of d bias, which may be null.
 void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* image,
                    float* dturned, float* dbias) {
-  const BandSize size(s);
+  const BandSize size = pair_band(s);
   const int64_t row = sums_row(size), length = pairs_of(s.out_w) * 2 * bf16_panel,
                 phase = (band_rows(s, rows_at_once(s)) + s.stride - 1) / s.stride,
                 panels = (size.across + bf16_panel - 1) / bf16_panel;
@@ -183,9 +181,9 @@ class PackedWeight {
 };
 
 // As the right factor of the windows that a band holds, [kernel_h * across, out].
-PackedWeight weight_of_windows(const ConvSize& s) { return {s.kernel_h * BandSize(s).across, s.out}; }
+PackedWeight weight_of_windows(const ConvSize& s) { return {s.kernel_h * pair_band(s).across, s.out}; }
 int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
-  const BandSize size(s);
+  const BandSize size = pair_band(s);
   return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
 }
 
@@ -235,8 +233,8 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
   const auto& [dx, dweight, dbias] = gradients;
   if (dx) (turns_round(s) ? convolved_gradient : scattered_gradient)(kernels, s, dy, weight, dx);
   if (!dweight && !dbias) return;
-  const BandSize band(s);
-  const ConvSums sums(s, s.kernel_h * sums_row(band), sums_row(band), band.channels);
+  const BandSize size = pair_band(s);
+  const ConvSums sums(s, s.kernel_h * sums_row(size), sums_row(size), size.channels);
   const Workspace<float> parts(sums.elements());
   if (DryRun::active()) return;
   const bool biased = bool(dbias);  // clang 14 captures no structured binding

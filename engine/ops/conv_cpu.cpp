@@ -1,7 +1,7 @@
-// The convolution: windows are copied into rows (im2col, for so many rows of an image that they stay in the
-// second cache) and multiplied by the weight, which is packed once in the order of a window in memory,
-// (kernel_h, kernel_w, in). With stride 1 the gradient of x is itself a convolution, of dy by the flipped
-// weight.
+// The convolution by products in a type W that compilers have vectors of. A row of the kernel after the other
+// multiplies the windows' numbers of that row, which are read from bands of pixels (conv_bands.h), by its
+// part of the weight, packed once. With stride 1 the gradient of x is itself a convolution, of dy by the
+// flipped weight.
 
 #include <algorithm>
 
@@ -10,6 +10,7 @@
 #include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/panel_gemm.h"
+#include "engine/ops/conv_bands.h"
 #include "engine/ops/conv_bf16.h"
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_windows.h"
@@ -18,11 +19,64 @@ namespace tessera {
 
 namespace {
 
-// The length of a window's row, rounded up to whole vectors.
+constexpr int of_band = 0, of_sum = 1, of_dy = 2, of_spread = 3;  // keys of a thread's scratch memory
+
+// The length of a window, rounded up to whole vectors.
 template <class W> int64_t row_length(const ConvSize& s) { return whole_vectors<W>(s.window() * s.in); }
 
 template <class W> int64_t rows_at_once(const ConvSize& s) {
   return rows_at_once(s, row_length<W>(s) * static_cast<int64_t>(sizeof(W)));
+}
+
+// The weight as a matrix B [parts, depth, n], each part in panels.
+template <class T> class PackedWeight {
+ public:
+  using W = Wide<T>;
+
+  PackedWeight(int64_t parts, int64_t depth, int64_t n)
+      : parts_(parts),
+        depth_(depth),
+        n_(n),
+        turned_(parts * depth * n),
+        panels_(parts * packed_elements<W>(depth, n)) {}
+
+  // Element place(o, c, k) of B, counted row by row, is weight[o, c, k], k the tap of the window.
+  template <class Place> void pack(const ConvSize& s, const T* weight, Place place) const {
+    for (int64_t o = 0; o < s.out; ++o)
+      for (int64_t c = 0; c < s.in; ++c)
+        for (int64_t k = 0; k < s.window(); ++k)
+          turned_.data()[place(o, c, k)] = W(weight[(o * s.in + c) * s.window() + k]);
+    for (int64_t p = 0; p < parts_; ++p)
+      for (int64_t j = 0; j < n_; j += panel_width<W>)
+        pack_panel<W>(depth_, n_, {turned_.data() + p * depth_ * n_, n_, 1}, j,
+                      panels_.data() + p * packed_elements<W>(depth_, n_) + j * depth_);
+  }
+
+  const W* panels() const { return panels_.data(); }
+
+ private:
+  int64_t parts_, depth_, n_;
+  Workspace<W> turned_, panels_;
+};
+
+// The sums of some rows of windows, [rows, out_w, out], from `start` on; `pixels` is what the first window
+// reads. A panel of a kernel row's weight stays in the first cache while all the windows pass.
+template <class W>
+void multiply_rows(const ConvSize& s, const BandSize& size, int64_t rows, const W* pixels, const W* panels,
+                   Rows<const W> start, Rows<W> y) {
+  const int64_t part = packed_elements<W>(size.across, s.out);
+  const auto from_column = [&](const auto& sums, int64_t r, int64_t j) {
+    return sums.data ? sums.data + r * s.out_w * sums.row + j : nullptr;
+  };
+  for (int64_t j = 0; j < s.out; j += panel_width<W>)
+    for (int64_t u = 0; u < s.kernel_h; ++u)
+      for (int64_t r = 0; r < rows; ++r) {
+        const Rows<W> to{from_column(y, r, j), y.row};
+        const Rows<const W> before = u > 0 ? to : Rows<const W>{from_column(start, r, j), start.row};
+        panel_gemm<W>(s.out_w, std::min(panel_width<W>, s.out - j), size.across,
+                      {pixels + (r * s.stride + u) * size.row, s.stride * size.channels, 1},
+                      panels + u * part + j * size.across, before, to);
+      }
 }
 
 // y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
@@ -31,20 +85,20 @@ void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, co
                     T* y) {
   using W = Wide<T>;
   constexpr bool own = std::is_same_v<T, W>;
-  const int64_t length = row_length<W>(s), depth = s.window() * s.in, step = rows_at_once<W>(s);
-  W* rows = thread_scratch<W, 0>(step * s.out_w * length);
+  const BandSize size(s, 1, !own);
+  const int64_t step = rows_at_once<W>(s), length = s.out_w * s.out;
   for (int64_t i = 0; i < s.out_h; i += step) {
-    const int64_t last = std::min(s.out_h, i + step), count = (last - i) * s.out_w;
-    copy_windows(s, image, i, last, length, rows);
-    T* to = y + i * s.out_w * s.out;
+    const int64_t last = std::min(s.out_h, i + step), count = (last - i) * length;
+    const W* pixels = band<W, of_band>(s, size, image, i, last, step);
+    T* to = y + i * length;
     W* product;
     if constexpr (own)
       product = to;
     else
-      product = thread_scratch<W, 1>(count * s.out);
+      product = thread_scratch<W, of_sum>(step * length);
     const Rows<const W> start = own && add ? Rows<const W>{product, s.out} : Rows<const W>{bias, 0};
-    panel_gemm<W>(count, s.out, depth, {rows, length, 1}, panels, start, {product, s.out});
-    if constexpr (!own) write_each(0, count * s.out, to, add, [=](int64_t k) { return product[k]; });
+    multiply_rows<W>(s, size, last - i, pixels, panels, start, {product, s.out});
+    if constexpr (!own) write_each(0, count, to, add, [=](int64_t k) { return product[k]; });
   }
 }
 
@@ -53,8 +107,8 @@ template <class T>
 void scatter_to_image(const ConvSize& s, const Wide<T>* dy, const Wide<T>* panels, bool add, T* dx) {
   using W = Wide<T>;
   const int64_t length = row_length<W>(s), step = rows_at_once<W>(s), pixels = s.height * s.width * s.in;
-  W* rows = thread_scratch<W, 0>(step * s.out_w * length);
-  W* sum = thread_scratch<W, 1>(pixels);
+  W* rows = thread_scratch<W, of_band>(step * s.out_w * length);
+  W* sum = thread_scratch<W, of_sum>(pixels);
   std::fill_n(sum, pixels, W(0));
   for (int64_t i = 0; i < s.out_h; i += step) {
     const int64_t last = std::min(s.out_h, i + step), count = (last - i) * s.out_w;
@@ -73,54 +127,77 @@ void scatter_to_image(const ConvSize& s, const Wide<T>* dy, const Wide<T>* panel
   write_each(0, pixels, dx, add, [=](int64_t k) { return sum[k]; });
 }
 
-// Adds an image's part of d weight, [out, length] of windows' rows, and of d bias.
+// The sums of d weight: for each output the rows of the kernel one after the other, each in whole vectors.
+template <class W> int64_t sums_row(const ConvSize& s) { return whole_vectors<W>(s.kernel_w * s.in); }
+
+// dy of some rows of windows, [rows, out_w + gap, out], zeros in the gaps.
+template <class W> const W* spread_rows(const ConvSize& s, const W* dy, int64_t rows, int64_t gap) {
+  if (gap == 0) return dy;
+  const int64_t length = s.out_w * s.out, zeros = gap * s.out;
+  W* copy = thread_scratch<W, of_spread>(rows * (length + zeros));
+  for (int64_t r = 0; r < rows; ++r, dy += length)
+    std::fill_n(std::copy_n(dy, length, copy + r * (length + zeros)), zeros, W(0));
+  return copy;
+}
+
+// Copies the windows of some rows, each as kernel_h rows of whole vectors. to [rows * out_w, kernel_h,
+// sums_row]
+template <class W>
+void copy_windows(const ConvSize& s, const BandSize& size, int64_t rows, const W* pixels, W* to) {
+  const int64_t row = sums_row<W>(s);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t x = 0; x < s.out_w; ++x)
+      for (int64_t u = 0; u < s.kernel_h; ++u, to += row) {
+        const W* from = pixels + (r * s.stride + u) * size.row + x * s.stride * size.channels;
+        for (int64_t k = 0; k < row; k += lanes<W>) store_vector(to + k, load_vector(from + k));
+      }
+}
+
+// Adds dy^T [out, windows] times the windows to d weight, [out, kernel_h, sums_row]. Row u of a window begins
+// u * part numbers after `first`, and those of the next window `step` numbers further on.
+template <class W>
+void add_products(const ConvSize& s, int64_t windows, const W* dy, const W* first, int64_t part, int64_t step,
+                  W* dturned) {
+  constexpr int64_t columns = 4 * lanes<W>;  // narrow enough that they stay in the first cache
+  const int64_t row = sums_row<W>(s);
+  for (int64_t u = 0; u < s.kernel_h; ++u)
+    for (int64_t j = 0; j < row; j += columns) {
+      const Rows<W> to{dturned + u * row + j, s.kernel_h * row};
+      small_gemm<W>(s.out, std::min(columns, row - j), windows, {dy, 1, s.out}, {first + u * part + j, step},
+                    to, to);
+    }
+}
+
+// Adds an image's part of d weight and of d bias, which may be null. With stride 1 the windows of several
+// rows follow one another in the band, with those between them that lie across its edges; their dy is zero.
+// Others overlap little, and are copied.
 template <class T>
 void sums_of_image(const ConvSize& s, const Wide<T>* dy, const T* image, Wide<T>* dturned, Wide<T>* dbias) {
   using W = Wide<T>;
-  constexpr int64_t columns = 4 * lanes<W>;
-  const int64_t length = row_length<W>(s), step = rows_at_once<W>(s);
-  W* rows = thread_scratch<W, 0>(step * s.out_w * length);
+  const BandSize size(s, 1, true);
+  const int64_t step = rows_at_once<W>(s), length = s.out_w * s.out, gap = s.kernel_w - 1,
+                row = sums_row<W>(s), window = s.kernel_h * row;
   for (int64_t i = 0; i < s.out_h; i += step) {
-    const int64_t last = std::min(s.out_h, i + step), count = (last - i) * s.out_w;
-    copy_windows(s, image, i, last, length, rows);
-    const W* from = dy + i * s.out_w * s.out;
-    for (int64_t j = 0; j < length; j += columns)  // narrow enough that they stay in the first cache
-      small_gemm<W>(s.out, std::min(columns, length - j), count, {from, 1, s.out}, {rows + j, length},
-                    {dturned + j, length}, {dturned + j, length});
+    const int64_t last = std::min(s.out_h, i + step), rows = last - i;
+    const W *pixels = band<W, of_band>(s, size, image, i, last, step), *from = dy + i * length;
+    if (s.stride == 1) {
+      add_products<W>(s, rows * (s.out_w + gap) - gap, spread_rows(s, from, rows, gap), pixels, size.row,
+                      size.channels, dturned);
+      continue;
+    }
+    W* windows = thread_scratch<W, of_sum>(step * s.out_w * window);
+    copy_windows<W>(s, size, rows, pixels, windows);
+    add_products<W>(s, rows * s.out_w, from, windows, row, window, dturned);
   }
-  for (int64_t r = 0; r < s.positions(); ++r)
+  for (int64_t r = 0; dbias && r < s.positions(); ++r)
     write_each(0, s.out, dbias, true, [row = dy + r * s.out](int64_t o) { return row[o]; });
 }
-
-// The weight as a matrix B [depth, n] in panels.
-template <class T> class PackedWeight {
- public:
-  using W = Wide<T>;
-
-  PackedWeight(int64_t depth, int64_t n)
-      : depth_(depth), n_(n), turned_(depth * n), panels_(packed_elements<W>(depth, n)) {}
-
-  // Element place(o, c, k) of B, counted row by row, is weight[o, c, k], k the tap of the window.
-  template <class Place> void pack(const ConvSize& s, const T* weight, Place place) const {
-    for (int64_t o = 0; o < s.out; ++o)
-      for (int64_t c = 0; c < s.in; ++c)
-        for (int64_t k = 0; k < s.window(); ++k)
-          turned_.data()[place(o, c, k)] = W(weight[(o * s.in + c) * s.window() + k]);
-    for (int64_t j = 0; j < n_; j += panel_width<W>)
-      pack_panel<W>(depth_, n_, {turned_.data(), n_, 1}, j, panels_.data() + j * depth_);
-  }
-
-  const W* panels() const { return panels_.data(); }
-
- private:
-  int64_t depth_, n_;
-  Workspace<W> turned_, panels_;
-};
 
 template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
   const bool turns = turns_round(s);
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
-  const PackedWeight<T> packed(turns ? s.window() * s.out : s.out, turns ? s.in : s.window() * s.in);
+  const PackedWeight<T> packed(turns ? s.kernel_h : 1, turns ? s.kernel_w * s.out : s.out,
+                               turns ? s.in : s.window() * s.in);
   if (DryRun::active()) return;
   packed.pack(s, weight, [=](int64_t o, int64_t c, int64_t k) {
     return turns ? ((s.window() - 1 - k) * s.out + o) * s.in + c : (o * s.window() + k) * s.in + c;
@@ -132,7 +209,7 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
     if (turns)
       convolve_image<T>(round, from, packed.panels(), nullptr, dx.add, to);
     else
-      scatter_to_image<T>(s, wide_copy<2>(from, outputs), packed.panels(), dx.add, to);
+      scatter_to_image<T>(s, wide_copy<of_dy>(from, outputs), packed.panels(), dx.add, to);
   });
 }
 
@@ -145,7 +222,7 @@ void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, c
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
       return conv_forward_bf16(*kernels, s, x, weight, bias, y);
-  const PackedWeight<T> packed(s.window() * s.in, s.out);
+  const PackedWeight<T> packed(s.kernel_h, s.kernel_w * s.in, s.out);
   const Workspace<W> start(bias ? s.out : 0);
   if (DryRun::active()) return;
   packed.pack(s, weight, [=](int64_t o, int64_t c, int64_t k) { return (k * s.in + c) * s.out + o; });
@@ -167,15 +244,16 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
       return conv_backward_bf16(*kernels, s, dy, x, weight, gradients);
   if (dx) input_gradient(s, dy, weight, dx);
   if (!dweight && !dbias) return;
-  const ConvSums sums(s, row_length<W>(s));
+  const ConvSums sums(s, s.kernel_h * sums_row<W>(s), sums_row<W>(s), s.in);
   const Workspace<W> parts(sums.elements());
   if (DryRun::active()) return;
+  const bool biased = bool(dbias);  // clang 14 captures no structured binding
   parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
     W* own = parts.data() + begin / sums.grain * sums.stride;
     std::fill_n(own, sums.stride, W(0));
     for (int64_t b = begin; b < end; ++b)
-      sums_of_image(s, wide_copy<2>(dy + b * s.positions() * s.out, s.positions() * s.out),
-                    x + b * s.height * s.width * s.in, own, own + s.out * sums.length);
+      sums_of_image(s, wide_copy<of_dy>(dy + b * s.positions() * s.out, s.positions() * s.out),
+                    x + b * s.height * s.width * s.in, own, biased ? own + s.out * sums.length : nullptr);
   });
   sums.total(s, parts.data(), dweight, dbias);
 }

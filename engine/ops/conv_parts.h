@@ -31,7 +31,6 @@ inline ConvSize turned_round(const ConvSize& s) {
 struct ConvSums {
   int64_t row, pixel, grain, chunks, length, stride;
 
-  ConvSums(const ConvSize& s, int64_t window) : ConvSums(s, window, s.kernel_w * s.in, s.in) {}
   ConvSums(const ConvSize& s, int64_t window, int64_t row_step, int64_t pixel_step)
       : row(row_step),
         pixel(pixel_step),

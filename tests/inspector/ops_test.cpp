@@ -2,6 +2,12 @@
 
 #include <algorithm>
 
+#include "apps/inspector/tape_page.h"
+#include "engine/check/op_case.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/reduce.h"
 #include "tests/inspector/model_fixtures.h"
 #include "tests/inspector/node.h"
 
@@ -24,4 +30,30 @@ TEST_CASE("page: every step of every fixture, computed again and explained in th
   CAPTURE(checked.err);
   CHECK(checked.code == 0);
   CHECK(std::ranges::count(checked.out, '\n') == models);  // a line for each page that was checked
+}
+
+TEST_CASE("page: linear layers and batch norms with an activation in the same step") {
+  if (!has_node()) return;
+  const TemporaryFolder folder;
+  const auto leaf = [](const Shape& shape, uint64_t seed) {
+    return random_tensor(shape, seed).require_grad();
+  };
+  std::string pages;
+  for (const Activation f : all_activations) {
+    const Tensor x = leaf({5, 3}, 1), w = leaf({4, 3}, 2), b = leaf({4}, 3), scale = leaf({4}, 4),
+                 shift = leaf({4}, 5), c = random_tensor({5, 4}, 6);
+    Tape tape;
+    tape.keep_all();
+    const Tensor mean = Tensor::zeros({4}, DType::f64), variance = Tensor::full({4}, 1, DType::f64);
+    const BatchNormOptions options{.training = true, .f = f};
+    const Tensor loss = sum(batch_norm(linear(x, w, b, f), scale, shift, mean, variance, options) * c);
+    tape.backward(loss);
+    const std::string page = folder / (std::string(name(f)) + ".html");
+    write_page(page, tape, loss);
+    pages += " " + page;
+  }
+  const Said checked = run_script("check_ops.js", pages);
+  CAPTURE(checked.err);
+  CHECK(checked.code == 0);
+  CHECK(std::ranges::count(checked.out, '\n') == std::ssize(all_activations));
 }

@@ -161,6 +161,43 @@
     };
   }
 
+  /**
+   * An op whose result z may go through an activation in the same step, which its attribute f names:
+   * y = f(z), dz = dy f'(z). A pass that keeps all values has the activation as a step of its own.
+   */
+  function activated(op) {
+    const within = (s) => {
+      const f = s.attribute('f');
+      return f && f !== 'none' ? table.get(f) : null;
+    };
+    const sums = (s) => s.once('z', () => op.forward(s));
+    const slope = (s, out) => within(s).slope(sums(s)[out], s.y[out], s);
+    /** The step as it would be without the activation. */
+    const before = (s) => s.once('before', () => Object.create(s, {
+      kept: {value: new Map(), writable: true},
+      y: {value: sums(s)},
+      dy: {value: s.dy && s.dy.map((dy, o) => dy * slope(s, o))},
+    }));
+    /** A formula of z has no numbers to show where f comes after it. */
+    const words = (tell) => tell && ((s, ...rest) => within(s) ? '' : tell(s, ...rest));
+    return {
+      ...op,
+      forward: (s) => within(s) ? sums(s).map((z) => within(s).f(z, s)) : op.forward(s),
+      backward: (s, k) => op.backward(within(s) ? before(s) : s, k),
+      uses(s, k, cell) {
+        if (!within(s)) return op.uses(s, k, cell);
+        return op.uses(before(s), k, cell).map((use) => {
+          const own = slope(s, use.out);
+          return {out: use.out, slope: use.slope * own,
+            factors: [...use.factors, {label: 'f′(z)', value: own, place: null}]};
+        });
+      },
+      sources: op.sources && ((s, cell) => within(s) ? [] : op.sources(s, cell)),
+      text: words(op.text),
+      valueText: words(op.valueText),
+    };
+  }
+
   function opOf(step) {
     if (!table.has(step.op)) throw new Error(`the page cannot compute ${step.op} again`);
     return table.get(step.op);
@@ -172,7 +209,7 @@
     of: opOf,
     contextOf,
     define,
-    kinds: {moves, elements, pairs},
+    kinds: {moves, elements, pairs, activated},
     stretched,
     /** The output of a step, computed again in double from its stored inputs. */
     forward: (pass, step) => opOf(step).forward(contextOf(pass, step)),

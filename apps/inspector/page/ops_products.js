@@ -2,7 +2,7 @@
 (function (tessera) {
   'use strict';
 
-  const {size} = tessera.numbers, {define} = tessera.ops;
+  const {size} = tessera.numbers, {define} = tessera.ops, {activated} = tessera.ops.kinds;
 
   /** y[c, i, j] = sum over k of a[at(c, i, k)] b[bt(c, k, j)]: the sizes and steps of a product of matrices. */
   function matmulPlan(s) {
@@ -70,74 +70,52 @@
     },
   });
 
-  /** z = x W^T + b of linear, before its activation. */
-  const linearSums = (s) => s.once('sums', () => {
-    const [outputs, inputs] = s.shapes[1], rows = s.count / outputs, x = s.x(0), w = s.x(1);
-    const z = new Float64Array(s.count);
-    for (let r = 0, o = 0; r < rows; ++r)
-      for (let j = 0; j < outputs; ++j, ++o) {
-        let sum = 0;
-        for (let k = 0, a = r * inputs, b = j * inputs; k < inputs; ++k) sum += x[a + k] * w[b + k];
-        z[o] = s.has(2) ? sum + s.x(2)[j] : sum;
-      }
-    return z;
-  });
-
-  /** The activation within a linear step; null where it has none, or recorded it as a step of its own. */
-  function within(s) {
-    const f = s.attribute('f');
-    return f && f !== 'none' ? tessera.ops.of({op: f}) : null;
-  }
-
-  /** dz = dy f'(z), and f'(z) of one cell. */
-  const linearGradients = (s) => {
-    const f = within(s);
-    return f ? s.once('dz', () => s.dy.map((dy, o) => dy * f.slope(linearSums(s)[o], s.y[o], s))) : s.dy;
-  };
-  const linearSlope = (s, out) => within(s) ? within(s).slope(linearSums(s)[out], s.y[out], s) : 1;
-
-  define('linear', {
+  define('linear', activated({
     forward(s) {
-      const f = within(s), z = linearSums(s);
-      return f ? z.map((x) => f.f(x, s)) : z;
+      const [outputs, inputs] = s.shapes[1], rows = s.count / outputs, x = s.x(0), w = s.x(1);
+      const y = new Float64Array(s.count);
+      for (let r = 0, o = 0; r < rows; ++r)
+        for (let j = 0; j < outputs; ++j, ++o) {
+          let sum = 0;
+          for (let k = 0, a = r * inputs, b = j * inputs; k < inputs; ++k) sum += x[a + k] * w[b + k];
+          y[o] = s.has(2) ? sum + s.x(2)[j] : sum;
+        }
+      return y;
     },
     backward(s, which) {
-      const [outputs, inputs] = s.shapes[1], rows = s.count / outputs, dz = linearGradients(s);
+      const [outputs, inputs] = s.shapes[1], rows = s.count / outputs, dy = s.dy;
       const dx = new Float64Array(size(s.shapes[which]));
       if (which === 2) {
-        for (let o = 0; o < dz.length; ++o) dx[o % outputs] += dz[o];
+        for (let o = 0; o < dy.length; ++o) dx[o % outputs] += dy[o];
         return dx;
       }
       const other = s.x(1 - which);
       for (let r = 0, o = 0; r < rows; ++r)
         for (let j = 0; j < outputs; ++j, ++o) {
-          const d = dz[o], to = (which === 0 ? r : j) * inputs, from = (which === 0 ? j : r) * inputs;
+          const d = dy[o], to = (which === 0 ? r : j) * inputs, from = (which === 0 ? j : r) * inputs;
           if (d !== 0) for (let k = 0; k < inputs; ++k) dx[to + k] += d * other[from + k];
         }
       return dx;
     },
     uses(s, which, cell) {
       const [outputs, inputs] = s.shapes[1], rows = s.count / outputs, line = Math.floor(cell / inputs);
-      const use = (out, other, from, label) => {
-        const own = linearSlope(s, out), factors = other < 0 ? [] : [s.factor(label, other, from)];
-        if (within(s)) factors.push({label: 'f′(z)', value: own, place: null});
-        return {out, slope: own * (other < 0 ? 1 : s.x(other)[from]), factors};
-      };
+      const use = (out, other, from, label) =>
+        ({out, slope: s.x(other)[from], factors: [s.factor(label, other, from)]});
       const k = cell % inputs;
-      if (which === 2) return Array.from({length: rows}, (_, r) => use(r * outputs + cell, -1));
+      if (which === 2)
+        return Array.from({length: rows}, (_, r) => ({out: r * outputs + cell, slope: 1, factors: []}));
       if (which === 0)
         return Array.from({length: outputs}, (_, j) => use(line * outputs + j, 1, j * inputs + k, 'W'));
       return Array.from({length: rows}, (_, r) => use(r * outputs + line, 0, r * inputs + k, 'x'));
     },
     sources(s, cell) {
-      if (within(s)) return [];
       const [outputs, inputs] = s.shapes[1], r = Math.floor(cell / outputs), j = cell % outputs;
       const terms = Array.from({length: inputs}, (_, k) => ({value: s.x(0)[r * inputs + k] * s.x(1)[j * inputs + k],
         factors: [s.factor('x', 0, r * inputs + k), s.factor('W', 1, j * inputs + k)]}));
       if (s.has(2)) terms.push({value: s.x(2)[j], factors: [s.factor('b', 2, j)]});
       return terms;
     },
-  });
+  }));
 
   /** visit(out, x cell, weight cell) of every product of a convolution; `deep`: each filter reads all channels. */
   function visitProducts(s, deep, visit) {

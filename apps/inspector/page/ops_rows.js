@@ -2,7 +2,7 @@
 (function (tessera) {
   'use strict';
 
-  const {short, size} = tessera.numbers, {define} = tessera.ops;
+  const {short, size} = tessera.numbers, {define} = tessera.ops, {activated} = tessera.ops.kinds;
   const number = (label, value) => [{label, value, place: null}];
 
   const rowOf = (cell, width) => Math.floor(cell / width) * width;
@@ -135,7 +135,7 @@
     },
   });
   define('layer_norm', norm(true));
-  define('batch_norm', norm(false));
+  define('batch_norm', activated(norm(false)));
 
   /** Softmax of the logits, and each row's sum of shares. */
   const classes = (s) => s.once('classes', () => {
