@@ -113,8 +113,17 @@ void add_stage(const std::string& precision, DType dtype, int64_t side, int64_t 
       {.bytes = 2 * static_cast<int64_t>(x.bytes())});
 }
 
-void add_stages(const std::string& precision, DType dtype) {
+// The patch embedding of a convolutional stem: 8 x 8 patches of 64 channels.
+void add_patches(const std::string& precision, DType dtype) {
+  const Tensor x = random({B, 32, 32, 64}, 1).to(dtype).require_grad();
+  const Tensor weight = random({2 * D, 64, 8, 8}, 2).to(dtype).require_grad();
+  add("conv2d 8 x 8 patches" + precision, [=] { return conv2d(x, weight, Tensor(), {.stride = 8}); },
+      {.macs = x.elements() * 2 * D});
+}
+
+void add_maps(const std::string& precision, DType dtype) {
   for (const int64_t shrunk : {1, 2, 4}) add_stage(precision, dtype, 64 / shrunk, 16 * shrunk);
+  add_patches(precision, dtype);
 }
 
 void add_all() {
@@ -122,8 +131,8 @@ void add_all() {
   add_linears(", bf16", DType::bf16);
   add_attention("", DType::f32);
   add_attention(", bf16", DType::bf16);
-  add_stages("", DType::f32);
-  add_stages(", bf16", DType::bf16);
+  add_maps("", DType::f32);
+  add_maps(", bf16", DType::bf16);
   const Tensor x = random({B, N, D}, 1).require_grad(), scores = random({B, H, N, N}, 2).require_grad();
   const Tensor weight = random({D}, 3).require_grad(), bias = random({D}, 4).require_grad();
   const auto moved = [](const Tensor& t) { return Work{.bytes = 2 * static_cast<int64_t>(t.bytes())}; };

@@ -13,6 +13,7 @@
 #include "engine/ops/conv_bands.h"
 #include "engine/ops/conv_bf16.h"
 #include "engine/ops/conv_parts.h"
+#include "engine/ops/conv_patches.h"
 #include "engine/ops/conv_windows.h"
 
 namespace tessera {
@@ -219,6 +220,7 @@ template <>
 template <class T>
 void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   using W = Wide<T>;
+  if (tiles_map(s)) return patches_forward(s, x, weight, bias, y);
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
       return conv_forward_bf16(*kernels, s, x, weight, bias, y);
@@ -237,6 +239,7 @@ template <>
 template <class T>
 void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
                                 const LayerGradients<T>& gradients) {
+  if (tiles_map(s)) return patches_backward(s, dy, x, weight, gradients);
   const auto& [dx, dweight, dbias] = gradients;
   using W = Wide<T>;
   if constexpr (std::is_same_v<T, bf16>)
