@@ -99,6 +99,7 @@ OpCases conv_cases() {
           convolution("conv2d", "stride 2", false, {3, 7, 6, 2}, {3, 2, 3, 3}, {2, 1}),
           convolution("conv2d", "patches, rectangular", false, {2, 4, 6, 2}, {5, 2, 2, 3}, {2, 0}),
           convolution("conv2d", "patches that tile the map", false, {3, 4, 6, 3}, {5, 3, 2, 2}, {2, 0}),
+          convolution("conv2d", "patches that leave pixels", false, {2, 5, 7, 2}, {3, 2, 2, 2}, {2, 0}),
           convolution("conv2d", "padded beyond the window", false, {2, 3, 2, 2}, {3, 2, 2, 2}, {1, 2}),
           convolution("conv2d", "many channels", false, {2, 4, 3, 20}, {34, 20, 2, 2}, {1, 1}),
           convolution("conv2d", "many rows at once", false, {17, 20, 16, 1}, {1, 1, 2, 2}, {1, 0}),
