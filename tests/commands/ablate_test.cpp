@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "tests/commands/program.h"
+#include "tests/sanitized.h"
 
 using namespace tessera;
 
@@ -69,7 +70,8 @@ size_t choices_in(const std::string& line) {
 TEST_CASE("each table of the papers is one line of ablate") {
   const std::vector<std::string> lines = ablate_lines();
   CHECK(lines.size() == 9);
-  for (const std::string& line : lines) {
+  for (size_t i = 0; i < lines.size(); i += sanitized ? 4 : 1) {
+    const std::string& line = lines[i];
     CAPTURE(line);
     const TemporaryFolder folder;
     const Said said = tessera_program("ablate " + made_small(line, folder / "table"));

@@ -20,20 +20,13 @@
 #include "tests/data/files.h"
 #include "tests/data/sets/mat_files.h"
 #include "tests/error_of.h"
+#include "tests/sanitized.h"
 
 namespace tessera {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // a sanitizer's own memory would be counted
-#elif defined(__has_feature)      // clang's way to ask for sanitizers
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr int64_t allowance = int64_t{64} << 20;
 
@@ -83,7 +76,8 @@ void check_bounded(const fs::path& path, const std::function<void()>& f) {
   const Refusal refusal = refusal_of(f);
   CAPTURE(refusal.message);
   CHECK(refusal.message.find(path.string()) != std::string::npos);
-  if (!sanitized) CHECK(refusal.growth < static_cast<int64_t>(fs::file_size(path)) + allowance);
+  if (!sanitized)  // whose own memory would be counted
+    CHECK(refusal.growth < static_cast<int64_t>(fs::file_size(path)) + allowance);
 }
 
 std::string big_endian(uint32_t value) {

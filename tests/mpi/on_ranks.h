@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/commands/program.h"
+#include "tests/sanitized.h"
 
 namespace tessera {
 
@@ -17,15 +18,8 @@ inline bool with_mpi() {
 }
 
 // Starts ranks, and ends those that hang. Sanitized ranks take several times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SECONDS_OF_RANKS "600"
-#else
-#define SECONDS_OF_RANKS "120"
-#endif
-inline const std::string start_ranks =
-    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout " SECONDS_OF_RANKS
-    " mpirun --oversubscribe";
-#undef SECONDS_OF_RANKS
+inline const std::string start_ranks = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout " +
+                                       std::string(sanitized ? "600" : "120") + " mpirun --oversubscribe";
 
 // Runs the program on so many ranks, without an input, which mpirun would pass on.
 inline Said on_ranks(int ranks, const std::string& arguments, const std::string& before = "") {

@@ -21,7 +21,8 @@ std::string options_of(const Family& family) {
   return text;
 }
 
-void check_same_on_all(const std::string& model, int last = 4) {
+void check_same_on_all(const std::string& model, int most = 4) {
+  const int last = sanitized ? 2 : most;
   const TemporaryFolder folder;
   const std::filesystem::path alone = folder / "1";
   const Said said = tessera_program("train --threads 1 --out " + alone.string() + few_batches(model), "");
@@ -42,9 +43,10 @@ void check_same_on_all(const std::string& model, int last = 4) {
 
 TEST_CASE("every family of classifiers has the same bytes on 1, 2, 3 and 4 ranks, with 1 and 2 threads") {
   if (!with_mpi()) return;
-  for (const Family& family : families()) {
-    CAPTURE(family.preset);
-    check_same_on_all(options_of(family));
+  const auto all = families();
+  for (size_t i = 0; i < all.size(); i += sanitized ? 4 : 1) {
+    CAPTURE(all[i].preset);
+    check_same_on_all(options_of(all[i]));
   }
 }
 
