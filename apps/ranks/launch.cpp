@@ -105,8 +105,14 @@ void write_as_launcher_does() {
 }
 
 int run_watched(const Launch& launch, const std::function<int()>& work) {
+  constexpr std::array passed{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
   const pid_t parent = getpid();
+  sigset_t held, before;  // a signal waits until there is a child to pass it on to
+  sigemptyset(&held);
+  for (const int number : passed) sigaddset(&held, number);
+  pthread_sigmask(SIG_BLOCK, &held, &before);
   const pid_t pid = fork();
+  if (pid <= 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return work();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -118,7 +124,8 @@ int run_watched(const Launch& launch, const std::function<int()>& work) {
   action.sa_handler = pass_on;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  for (const int number : passed) sigaction(number, &action, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

@@ -36,11 +36,11 @@ TEST_CASE("an evaluation says the same on any number of ranks") {
 
 TEST_CASE("other commands compute in the first process, and say so in a line") {
   if (!with_mpi()) return;
-  const Said said = on_ranks(2, "models --json");
+  const Said said = on_ranks(2, "gradcheck softmax --json");
   CHECK(said.code == 0);
-  CHECK(said.out == tessera_program("models --json").out);
+  CHECK(said.out == tessera_program("gradcheck softmax --json").out);
   CHECK(said.err.find(
-            "note: tessera models computes in one process; of 2 that mpirun started the others end") !=
+            "note: tessera gradcheck computes in one process; of 2 that mpirun started the others end") !=
         std::string::npos);
   const TemporaryFolder folder;
   const Said search =
