@@ -120,10 +120,9 @@ int run_watched(const Launch& launch, const std::function<int()>& work) {
     return work();
   }
   child = pid;
-  struct sigaction action {};
+  struct sigaction action {};  // no SA_RESTART: the thread sanitizer handles a signal when waitpid() returns
   action.sa_handler = pass_on;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
   for (const int number : passed) sigaction(number, &action, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   int status = 0;

@@ -55,7 +55,7 @@ struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
 
   // C [m, columns] = start + alpha A B; columns are whole vectors. `start` may be C itself.
-  void (*multiply)(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
+  void (*multiply)(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
                    FloatRows start, FloatTarget c);
 
   // A right factor from B [depth, columns] whose rows are `stride` apart: the rows are interleaved two by
@@ -76,6 +76,17 @@ struct Bf16Kernels {
   // begins at to + i * stride, and its factor is factors[i * step].
   void (*store)(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
                 bf16* to, int64_t stride);
+
+  // Attention's softmax without its division: p [rows, columns] = exp(s - maximum of the row), rounded, whose
+  // rows are `stride` apart, and the maxima and the sums before rounding, [rows]; columns are whole vectors.
+  void (*softmax)(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t stride, float* maxima,
+                  float* sums);
+
+  // Its backward pass: P = exp(s - lse) and ds = P (dP - rowsum(P dP)), rounded to p and ds; without ds, that
+  // overwrites dP in floats. P is divided by its sum, as in softmax_backward() of attention/rows.h. s is
+  // overwritten; shares and means [rows] are memory.
+  void (*softmax_backward)(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
+                           bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 };
 
 constexpr int64_t left_elements(int64_t depth, int64_t m) {

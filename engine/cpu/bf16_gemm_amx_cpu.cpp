@@ -70,7 +70,7 @@ void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, Float
                  from(c, t / 2 * side, t % 2 * side));
 }
 
-void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
+void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
               FloatRows start, FloatTarget c) {
   if (a.parts > 1) {  // a tile spans 16 pairs of one part
     const int64_t length = pairs / a.parts;

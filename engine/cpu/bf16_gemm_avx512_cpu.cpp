@@ -29,10 +29,12 @@ template <class T> void advance(T*& row, int64_t stride) {
   __asm__("" : "+r"(row));
 }
 
-// C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth.
+// C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth. A begins at
+// `left` and lies as `from` says; what stays the same is not copied, for a copy would wait for the stores of
+// the block before.
 template <int R, int N>
-void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, FloatRows start,
-                    FloatTarget c) {
+void multiply_block(int64_t pairs, const bf16* left, const LeftPairs& from, RightPairs b, float alpha,
+                    FloatRows start, FloatTarget c) {
   __m512 sum[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
@@ -42,7 +44,7 @@ void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, Fl
   for (int64_t part = 0; part < from.parts; ++part) {
     const bf16* a[(R + 3) / 4];  // rows 0, 4, 8, ...; a pointer for every row would not fit the registers
 #pragma GCC unroll 32
-    for (int i = 0; i < R; i += 4) a[i / 4] = from.data + part * from.part + i * from.row;
+    for (int i = 0; i < R; i += 4) a[i / 4] = left + part * from.part + i * from.row;
     for (int64_t k = 0; k < length; ++k, right += b.pair) {
       __m512i b_row[N];
 #pragma GCC unroll 32
@@ -68,7 +70,7 @@ void multiply_block(int64_t pairs, LeftPairs from, RightPairs b, float alpha, Fl
   }
 }
 
-using Block = void (*)(int64_t, LeftPairs, RightPairs, float, FloatRows, FloatTarget);
+using Block = void (*)(int64_t, const bf16*, const LeftPairs&, RightPairs, float, FloatRows, FloatTarget);
 
 constexpr int64_t most_vectors = 5;
 constexpr int most_rows(int vectors) { return vectors == 1 ? 24 : vectors == 2 ? 12 : 31 / vectors - 1; }
@@ -85,19 +87,23 @@ constexpr std::array<Block, sizeof...(r)> blocks(std::integer_sequence<int, r...
 
 // The rows of C in blocks of nearly equal height.
 template <int N>
-void multiply_columns(int64_t m, int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start,
-                      FloatTarget c) {
+void multiply_columns(int64_t m, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
+                      FloatRows start, FloatTarget c) {
   static constexpr auto of_rows = blocks<N>(std::make_integer_sequence<int, most_rows(N)>());
-  int64_t i = 0;
-  for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
-    const int64_t rows = pieces(m - i, left);
-    of_rows[static_cast<size_t>(rows - 1)](pairs, a, b, alpha, from(start, i, 0), from(c, i, 0));
-    a.data += rows * a.row;
-    i += rows;
+  const int64_t count = pieces(m, most_rows(N));
+  if (count == 0) return;
+  const int64_t least = m / count, taller = m % count;
+  const bf16* left = a.data;
+  for (int64_t piece = 0; piece < count; ++piece) {
+    const int64_t rows = least + (piece < taller ? 1 : 0);
+    of_rows[static_cast<size_t>(rows - 1)](pairs, left, a, b, alpha, start, c);
+    left += rows * a.row;
+    start.data += rows * start.row;
+    c.data += rows * c.row;
   }
 }
 
-void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b, float alpha,
+void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
               FloatRows start, FloatTarget c) {
   static constexpr std::array of_vectors{multiply_columns<1>, multiply_columns<2>, multiply_columns<3>,
                                          multiply_columns<4>, multiply_columns<5>};
@@ -105,9 +111,9 @@ void multiply(int64_t m, int64_t columns, int64_t pairs, LeftPairs a, RightPairs
   int64_t vectors = columns / bf16_lanes, j = 0;
   for (int64_t left = pieces(vectors, most_vectors); left > 0; --left) {
     const int64_t width = pieces(vectors, left);
-    const FloatRows before = start.data ? from(start, 0, j) : FloatRows{zeros.data(), 0};
+    const FloatRows before = start.data ? FloatRows{start.data + j, start.row} : FloatRows{zeros.data(), 0};
     of_vectors[static_cast<size_t>(width - 1)](m, pairs, a, {b.data + 2 * j, b.pair}, alpha, before,
-                                               from(c, 0, j));
+                                               {c.data + j, c.row});
     j += width * bf16_lanes;
     vectors -= width;
   }
@@ -161,9 +167,9 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 }  // namespace
 
 const Bf16Kernels* avx512_bf16_kernels() {
-  static constexpr Bf16Kernels kernels{"AVX-512-BF16",           multiply,
-                                       interleave_pairs,         interleave_transposed_pairs,
-                                       left_pairs_of_transposed, store};
+  static constexpr Bf16Kernels kernels{
+      "AVX-512-BF16",           multiply, interleave_pairs, interleave_transposed_pairs,
+      left_pairs_of_transposed, store,    softmax512,       softmax_backward512};
   return &kernels;
 }
 

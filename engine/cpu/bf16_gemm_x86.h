@@ -21,6 +21,12 @@ LeftPairs left_pairs_of_transposed(int64_t depth, int64_t m, const bf16* from, i
 // AVX-512-BF16. The rows are whole vectors of pairs, with zeros beyond the depth.
 LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to);
 
+// softmax() and softmax_backward() of Bf16Kernels by AVX-512-BF16.
+void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t stride, float* maxima,
+                float* sums);
+void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
+                         bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
+
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.
 static inline __mmask16 first_lanes(int64_t n) {

@@ -61,7 +61,7 @@ inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t column
 // `stride` apart; their lines are asked for before the product, because writing would wait for them after it.
 // A row of `block` has 32 numbers. `start`, one row for all, has whole vectors; null means zeros.
 template <class Done>
-void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, LeftPairs a,
+void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, const LeftPairs& a,
                           const bf16* panels, const float* start, std::initializer_list<const bf16*> outputs,
                           int64_t stride, Done&& done) {
   constexpr int64_t most_rows = 144;
@@ -84,8 +84,9 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
 }
 
 // c [m, n] = start + the product or, with `add`, += it.
-inline void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, LeftPairs a,
-                                 const bf16* panels, const float* start, bool add, bf16* c) {
+inline void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth,
+                                 const LeftPairs& a, const bf16* panels, const float* start, bool add,
+                                 bf16* c) {
   multiply_bf16_panels(
       kernels, m, n, depth, a, panels, start, {c}, n,
       [=, &kernels](int64_t i, int64_t rows, int64_t j, int64_t columns, const float* block) {

@@ -37,6 +37,8 @@ constexpr FloatRows zeros{nullptr, 0};
 constexpr float one = 1;
 
 FloatTarget floats(Rows<float> rows) { return {rows.data, rows.row}; }
+LeftPairs from_row(const LeftPairs& x, int64_t r) { return {x.data + r * x.row, x.row, x.pair}; }
+bf16* row_of(Rows<bf16> x, int64_t r) { return x.data + r * x.row; }
 
 // The products of one head.
 class HeadProducts {
@@ -75,13 +77,14 @@ class HeadProducts {
   }
 
   // s [count, columns] = start + factor a b, of depth d
-  void scores(int64_t count, int64_t columns, LeftPairs a, RightPairs b, float factor, FloatRows start,
+  void scores(int64_t count, int64_t columns, const LeftPairs& a, RightPairs b, float factor, FloatRows start,
               Rows<float> s) const {
     kernels_.multiply(count, columns, pairs_of(d_), a, b, factor, start, floats(s));
   }
 
   // y [rows, d] = start + a b of the given depth
-  void tokens(int64_t rows, int64_t depth, LeftPairs a, RightPairs b, FloatRows start, Rows<float> y) const {
+  void tokens(int64_t rows, int64_t depth, const LeftPairs& a, RightPairs b, FloatRows start,
+              Rows<float> y) const {
     kernels_.multiply(rows, width(), pairs_of(depth), a, b, 1, start, floats(y));
   }
 
@@ -91,12 +94,6 @@ class HeadProducts {
     if (to) kernels_.store(rows, d_, {from.data, from.row}, factors, step, add, to, stride);
   }
 
-  Rows<bf16> rounded(int64_t rows, int64_t columns, Rows<const float> from, Panel<bf16>& panel) const {
-    const Rows<bf16> to = panel.fit(rows, columns);
-    kernels_.store(rows, columns, {from.data, from.row}, &one, 0, false, to.data, to.row);
-    return to;
-  }
-
   int64_t width() const { return whole_bf16_vectors(d_); }  // columns of d sums
 
  private:
@@ -104,11 +101,17 @@ class HeadProducts {
   int64_t d_;
 };
 
-// Queries of a block; an even number where there are several blocks, since rows become pairs of a depth.
-int64_t even_block(int64_t queries, int64_t columns) {
-  const int64_t block = block_of_queries<float>(queries, columns);
-  return block < queries ? 2 * pairs_of(block) : block;
-}
+// How a head's queries are cut: blocks whose probabilities and gradients stay in the first cache until the
+// products over all of the block's queries have read them, an even number where there are several, since
+// rows become pairs of a depth; in them, parts whose scores are computed in floats.
+struct QueryCut {
+  int64_t block, part;
+
+  QueryCut(int64_t queries, int64_t columns) : block(block_of_queries<bf16>(queries, columns)) {
+    if (block < queries) block = 2 * pairs_of(block);
+    part = std::min(block, chunk_length(30));  // whole blocks of the products' rows
+  }
+};
 
 }  // namespace
 
@@ -118,7 +121,8 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   Memory& work = Memory::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const HeadProducts products(kernels, d);
-  const int64_t columns = whole_bf16_vectors(keys), most = even_block(queries, columns);
+  const int64_t columns = whole_bf16_vectors(keys);
+  const QueryCut cut(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
   prefetch_next_head(h, q_heads, queries);
   prefetch_next_head(h, k_heads, keys);
@@ -128,17 +132,19 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const RightPairs v = products.right({tokens_of(h, v_heads, keys), v_heads.stride, keys}, work.v);
   const Rows<const float> start = start_of_scores(keys, columns, work.start);
   const float* gate = load_gates(h, work.gate);
-  const Rows<float> s = work.scores.fit(most, columns), y = work.y.fit(most, products.width());
-  float *maxima = work.maxima.fit(1, most).data, *sums = work.sums.fit(1, most).data;
-  for (int64_t i = 0; i < queries; i += most) {
-    const QueryBlock block{i, std::min(most, queries - i), keys};
+  const Rows<float> s = work.scores.fit(cut.part, columns), y = work.y.fit(cut.block, products.width());
+  const Rows<bf16> p = work.p.fit(cut.block, columns);
+  float *maxima = work.maxima.fit(1, cut.block).data, *sums = work.sums.fit(1, cut.block).data;
+  for (int64_t i = 0; i < queries; i += cut.block) {
+    const QueryBlock block{i, std::min(cut.block, queries - i), keys};
     const LeftPairs q =
         products.left({tokens_of(h, q_heads, queries, i), q_heads.stride, block.count}, work.q);
-    products.scores(block.count, columns, q, kt, scale, {start.data, 0}, s);
-    forward_terms(h, block, gate, s, {nullptr, 0});
-    row_maxima(block.count, s, maxima);
-    exponentials(block.count, s, maxima, sums);
-    const Rows<bf16> p = products.rounded(block.count, columns, s, work.p);
+    for (int64_t r = 0; r < block.count; r += cut.part) {
+      const QueryBlock part{i + r, std::min(cut.part, block.count - r), keys};
+      products.scores(part.count, columns, from_row(q, r), kt, scale, {start.data, 0}, s);
+      forward_terms(h, part, gate, s, {nullptr, 0});
+      kernels.softmax(part.count, columns, floats(s), row_of(p, r), p.row, maxima + r, sums + r);
+    }
     products.tokens(block.count, keys, {p.data, p.row, 2}, v, zeros, y);
     if (lse) {
 #pragma omp simd
@@ -150,13 +156,73 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   }
 }
 
+namespace {
+
+// P and the gradients of the scores of a head, by parts in floats, rounded to factors of products.
+class ScoreGradients {
+ public:
+  ScoreGradients(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h, const TermSums<float>& sums,
+                 const float* gate, RightPairs kt, RightPairs vt, const QueryCut& cut, Memory& work)
+      : kernels_(kernels),
+        products_(kernels, h.sizes.head_dim),
+        h_(h),
+        sums_(sums),
+        gate_(gate),
+        kt_(kt),
+        vt_(vt),
+        columns_(whole_bf16_vectors(h.sizes.keys)),
+        most_(cut.part),
+        start_(start_of_scores(h.sizes.keys, columns_, work.start)),
+        s_(work.scores.fit(most_, columns_)),
+        ds_(work.dscores.fit(most_, columns_)),
+        before_(sums.prior ? work.before_prior.fit(most_, columns_) : Rows<float>{nullptr, 0}),
+        means_(work.sums.fit(1, most_).data),
+        shares_(work.maxima.fit(1, most_).data) {}
+
+  // Of a block of queries: q, dy [block, d]; p, ds [block, keys].
+  void operator()(const QueryBlock& block, LeftPairs q, LeftPairs dy, const float* lse, Rows<bf16> p,
+                  Rows<bf16> ds) const {
+    for (int64_t r = 0; r < block.count; r += most_)
+      part({block.first + r, std::min(most_, block.count - r), block.keys}, from_row(q, r), from_row(dy, r),
+           lse + r, row_of(p, r), row_of(ds, r), p.row);
+  }
+
+ private:
+  // s = terms(scale q k^T), dP = dy v^T
+  void part(const QueryBlock& part, LeftPairs q, LeftPairs dy, const float* lse, bf16* p, bf16* ds,
+            int64_t stride) const {
+    const bool terms_follow = sums_.gate || sums_.bias || h_.terms.prior;
+    products_.scores(part.count, columns_, q, kt_, h_.terms.scale_term(h_.head).factor, {start_.data, 0}, s_);
+    products_.scores(part.count, columns_, dy, vt_, 1, zeros, ds_);
+    forward_terms(h_, part, gate_, s_, before_);
+    kernels_.softmax_backward(part.count, columns_, floats(s_), floats(ds_), lse, p,
+                              terms_follow ? nullptr : ds, stride, shares_, means_);
+    if (!terms_follow) return;
+    backward_terms(h_, part, gate_, before_, ds_, sums_);
+    kernels_.store(part.count, columns_, {ds_.data, ds_.row}, &one, 0, false, ds, stride);
+  }
+
+  const Bf16Kernels& kernels_;
+  HeadProducts products_;
+  const HeadOfImage<bf16>& h_;
+  const TermSums<float>& sums_;
+  const float* gate_;
+  RightPairs kt_, vt_;
+  int64_t columns_, most_;
+  Rows<const float> start_;
+  Rows<float> s_, ds_, before_;
+  float *means_, *shares_;
+};
+
+}  // namespace
+
 float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
                          const BackwardHead<bf16>& io) {
   Memory& work = Memory::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const HeadProducts products(kernels, d);
-  const int64_t columns = whole_bf16_vectors(keys), width = products.width(),
-                most = even_block(queries, columns);
+  const int64_t columns = whole_bf16_vectors(keys), width = products.width();
+  const QueryCut cut(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
   prefetch_next_head(h, io.q, queries);
   prefetch_next_head(h, io.k, keys);
@@ -167,41 +233,31 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const RightPairs kt = products.right_of_transposed(all_k, work.k_transposed),
                    vt = products.right_of_transposed(all_v, work.v_transposed),
                    k = products.right(all_k, work.k);
-  const Rows<const float> start = start_of_scores(keys, columns, work.start);
-  const float* gate = load_gates(h, work.gate);
   TermSums<float> sums = io.sums;
   if (io.dgates.data) {
     sums.gate = work.dgate.fit(1, keys).data;
     sums.own = work.own.fit(1, keys);
     std::fill_n(sums.gate, keys, 0.0f);
   }
-  const Rows<float> s = work.scores.fit(most, columns), ds = work.dscores.fit(most, columns),
-                    dq = work.dq.fit(most, width), wide_q = work.wide_q.fit(most, width);
-  const Rows<float> before = sums.prior ? work.before_prior.fit(most, columns) : Rows<float>{nullptr, 0};
+  const ScoreGradients gradients(kernels, h, sums, load_gates(h, work.gate), kt, vt, cut, work);
+  const Rows<bf16> p = work.p.fit(cut.block, columns), ds = work.ds.fit(cut.block, columns);
+  const Rows<float> dq = work.dq.fit(cut.block, width), wide_q = work.wide_q.fit(cut.block, width);
   const Rows<float> dk = work.dk.fit(keys, width), dv = work.dv.fit(keys, width);
-  float *means = work.sums.fit(1, most).data, *shares = work.maxima.fit(1, most).data;
   if (queries == 0) fill_rows(dk, 0, keys, 0.0f), fill_rows(dv, 0, keys, 0.0f);
   float dscale = 0;
-  for (int64_t i = 0; i < queries; i += most) {
-    const QueryBlock block{i, std::min(most, queries - i), keys};
+  for (int64_t i = 0; i < queries; i += cut.block) {
+    const QueryBlock block{i, std::min(cut.block, queries - i), keys};
     const Tokens q{tokens_of(h, io.q, queries, i), io.q.stride, block.count},
         dy{tokens_of(h, io.dy, queries, i), io.dy.stride, block.count};
-    // s = terms(scale q k^T), dP = dy v^T
-    products.scores(block.count, columns, products.left(q, work.q), kt, scale, {start.data, 0}, s);
-    products.scores(block.count, columns, products.left(dy, work.q), vt, 1, zeros, ds);
-    forward_terms(h, block, gate, s, before);
-    softmax_backward(block.count, s, ds, io.lse + i, means, shares);
-    backward_terms(h, block, gate, before, ds, sums);
+    gradients(block, products.left(q, work.q), products.left(dy, work.left), io.lse + i, p, ds);
     // dv += P^T dy, dk += ds^T q, dq = ds k, dscale += ds . q k^T = (ds k) . q; the scale follows
-    const Rows<bf16> p_rounded = products.rounded(block.count, columns, s, work.p),
-                     ds_rounded = products.rounded(block.count, columns, ds, work.ds);
     const FloatRows dv_before = i == 0 ? zeros : FloatRows(floats(dv)),
                     dk_before = i == 0 ? zeros : FloatRows(floats(dk));
-    products.tokens(keys, block.count, products.left_of_transposed(block.count, keys, p_rounded, work.left),
+    products.tokens(keys, block.count, products.left_of_transposed(block.count, keys, p, work.left),
                     products.right(dy, work.dy), dv_before, dv);
-    products.tokens(keys, block.count, products.left_of_transposed(block.count, keys, ds_rounded, work.left),
+    products.tokens(keys, block.count, products.left_of_transposed(block.count, keys, ds, work.left),
                     products.right(q, work.dy), dk_before, dk);
-    products.tokens(block.count, keys, {ds_rounded.data, ds_rounded.row, 2}, k, zeros, dq);
+    products.tokens(block.count, keys, {ds.data, ds.row, 2}, k, zeros, dq);
     if (h.terms.learned_scale) {
       load_rows(q.data, q.stride, q.count, d, wide_q);
       dscale += dot_product(dq.data, wide_q.data, block.count * width);
