@@ -120,7 +120,8 @@ int run_watched(const Launch& launch, const std::function<int()>& work) {
     return work();
   }
   child = pid;
-  struct sigaction action {};  // no SA_RESTART: the thread sanitizer handles a signal when waitpid() returns
+  // The flags lack SA_RESTART: waitpid() must return for the thread sanitizer to handle a signal.
+  struct sigaction action {};
   action.sa_handler = pass_on;
   sigemptyset(&action.sa_mask);
   for (const int number : passed) sigaction(number, &action, nullptr);

@@ -3,9 +3,9 @@
 #include "engine/core/per_thread.h"
 #include "engine/cpu/fast_math.h"
 
-// As attention_cpu.cpp, with every product by engine/cpu/bf16_gemm.h: q, k, v and dy are read as they lie,
-// the probabilities and the gradients of the scores are rounded to bf16 where they become factors, and all
-// sums are floats.
+// As attention_cpu.cpp, with every product and the softmax by engine/cpu/bf16_gemm.h: q, k, v and dy are read
+// as they lie, the probabilities and the gradients of the scores are rounded to bf16 where they become
+// factors, and all sums are floats.
 
 namespace tessera {
 
@@ -179,7 +179,7 @@ class ScoreGradients {
         means_(work.sums.fit(1, most_).data),
         shares_(work.maxima.fit(1, most_).data) {}
 
-  // Of a block of queries: q, dy [block, d]; p, ds [block, keys].
+  // The call computes p and ds of a block of queries. q, dy [block, d]; p, ds [block, keys]
   void operator()(const QueryBlock& block, LeftPairs q, LeftPairs dy, const float* lse, Rows<bf16> p,
                   Rows<bf16> ds) const {
     for (int64_t r = 0; r < block.count; r += most_)
