@@ -58,12 +58,10 @@ class CpuBackend final : public DeviceBackend {
   void* allocate(size_t bytes) override {
     if (DryRun::active() && bytes >= counted_only) return reserve(bytes);
     const size_t alignment = bytes >= huge_page ? huge_page : 64;
-    const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    void* block = std::aligned_alloc(alignment, rounded);
-    check(block != nullptr, "memory: no ", bytes, " bytes left on the cpu; try a smaller batch");
-    // Large blocks live long and are walked whole: huge pages save most of their TLB misses. A dry run writes
-    // nothing into them, but malloc's word before each would cost the system a huge page of zeros.
-    if (alignment == huge_page) madvise(block, rounded, DryRun::active() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    void* block = nullptr;
+    check(posix_memalign(&block, alignment, bytes) == 0, "memory: no ", bytes,
+          " bytes left on the cpu; try a smaller batch");
+    if (bytes >= huge_page) advise(block, bytes);
     return block;
   }
   void release(void* block, size_t bytes) override {
@@ -105,6 +103,16 @@ class CpuBackend final : public DeviceBackend {
   void allow_tf32(bool) override {}
 
  private:
+  // Large blocks live long and are walked whole: huge pages save most of their TLB misses. What follows the
+  // whole huge pages takes small ones, no more than it fills. A dry run writes nothing into the blocks, but
+  // malloc's word before each would cost the system a huge page of zeros.
+  static void advise(void* block, size_t bytes) {
+    if (DryRun::active())
+      madvise(block, bytes, MADV_NOHUGEPAGE);
+    else
+      madvise(block, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+  }
+
   // A dry run writes nothing into large blocks, which so take no memory.
   static bool is_only_counted(size_t bytes) { return bytes >= huge_page && DryRun::active(); }
 

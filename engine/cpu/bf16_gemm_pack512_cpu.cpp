@@ -23,6 +23,16 @@ __m512i pairs_of_rows(const bf16* first, const bf16* second, __mmask16 wanted) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
+// Asks for two rows some rows further on: a few columns of rows that lie apart are lines that no processor
+// foresees.
+void ask_for_rows(const bf16* first, int64_t columns, int64_t stride) {
+  constexpr int64_t ahead = 32;
+  for (int64_t j = 0; j < columns; j += bf16_panel) {
+    _mm_prefetch(first + ahead * stride + j, _MM_HINT_T0);
+    _mm_prefetch(first + (ahead + 1) * stride + j, _MM_HINT_T0);
+  }
+}
+
 // As pairs_of_rows() for 32 whole columns: to = first[0], second[0], first[1], ...
 void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
   const __m512i in_order =  // word i of the result is first[i / 2] or, 32 words on, second[i / 2]
@@ -91,8 +101,10 @@ void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from,
 
 void interleave_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
                       int64_t pair) {
+  const bool apart = stride > columns && columns <= 4 * bf16_panel;
   for (int64_t k = 0; k < depth; k += 2, to += pair) {
     const bf16 *first = from + k * stride, *second = k + 1 < depth ? first + stride : nullptr;
+    if (apart) ask_for_rows(first, columns, stride);
     int64_t j = 0;
     for (; second && j + bf16_panel <= columns; j += bf16_panel)
       interleave_panel(first + j, second + j, to + 2 * j);
@@ -110,6 +122,8 @@ void interleave_transposed_pairs(int64_t depth, int64_t columns, const bf16* fro
     for (int64_t k = 0; k < pairs; k += 16) {
       const int64_t numbers = depth - 2 * k;
       const __mmask32 wanted = numbers >= 32 ? 0xffffffffu : (1u << numbers) - 1;
+      for (int64_t i = 0; i < 16; ++i)  // the same numbers of the next columns, which lie as far apart
+        _mm_prefetch(from + (j + bf16_lanes + i) * stride + 2 * k, _MM_HINT_T0);
       __m512i square[16];
       for (int64_t i = 0; i < 16; ++i)
         square[i] = j + i < columns ? _mm512_maskz_loadu_epi16(wanted, from + (j + i) * stride + 2 * k)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "engine/core/dispatch.h"
@@ -38,13 +39,35 @@ template <class W, class Value> std::vector<W> of_columns(RowsSize size, Value v
   return all;
 }
 
-// `count` sums over the rows for each column, [count, width]: add(offset, columns, sums) adds the folded row
-// that begins at the offset to sums, [count, folded width].
+// Calls some(Together<n>, offset, columns) for the n folded rows that begin at the offset, until it has been
+// called for all rows [begin, end). Several rows together read what belongs to a column once.
+template <int n> using Together = std::integral_constant<int, n>;
+template <class Some> void for_some_rows(const FoldedRows& folded, int64_t begin, int64_t end, Some some) {
+  constexpr int most = 8;
+  int64_t i = begin;
+  for (; i + most <= end && folded.columns(i + most - 1) == folded.width; i += most)
+    some(Together<most>{}, i * folded.width, folded.width);
+  for (; i < end; ++i) some(Together<1>{}, i * folded.width, folded.columns(i));
+}
+
+// Calls f(r) for r in [0, n), in loops that are to become vectors.
+template <class F, int n> TESSERA_IN_LOOPS void each_of(Together<n>, F f) {
+  if constexpr (n == 1) {
+    f(0);
+  } else {
+#pragma GCC unroll 8
+    for (int r = 0; r < n; ++r) f(r);
+  }
+}
+
+// `count` sums over the rows for each column, [count, width]: add(rows, offset, columns, sums) adds the
+// folded rows that begin at the offset to sums, [count, folded width].
 template <class W, class Add> std::vector<W> sums_of_columns(RowsSize size, int64_t count, Add add) {
   const FoldedRows folded(size);
   std::vector<W> sums =
       column_sums<W>(folded.rows, folded.width, count, [=](int64_t begin, int64_t end, W* sum) {
-        for (int64_t i = begin; i < end; ++i) add(i * folded.width, folded.columns(i), sum);
+        for_some_rows(folded, begin, end,
+                      [=](auto rows, int64_t at, int64_t columns) { add(rows, at, columns, sum); });
       });
   for (int64_t k = 0; k < count; ++k) {
     W* const own = sums.data() + k * folded.width;
@@ -94,20 +117,31 @@ void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentu
   using W = Wide<T>;
   const W n = W(size.rows);
   const RowsSize first{(size.rows + 63) / 64, size.width};
-  const auto first_sums = sums_of_columns<W>(first, 1, [=](int64_t at, int64_t columns, W* sum) {
+  const auto first_sums = sums_of_columns<W>(first, 1, [=](auto rows, int64_t at, int64_t columns, W* sum) {
+    const T* const from = x + at;
 #pragma omp simd
-    for (int64_t j = 0; j < columns; ++j) sum[j] += W(x[at + j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      W total = 0;
+      each_of(rows, [&](int r) { total += W(from[r * columns + j]); });
+      sum[j] += total;
+    }
   });
   const auto near =
       of_columns<W>(size, [&](int64_t j) { return first_sums[static_cast<size_t>(j)] / W(first.rows); });
   const W* const centre = near.data();
   const int64_t stride = static_cast<int64_t>(near.size());
-  const auto sums = sums_of_columns<W>(size, 2, [=](int64_t at, int64_t columns, W* sum) {
+  const auto sums = sums_of_columns<W>(size, 2, [=](auto rows, int64_t at, int64_t columns, W* sum) {
+    const T* const from = x + at;
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
-      const W off = W(x[at + j]) - centre[j];
-      sum[j] += off;
-      sum[stride + j] += off * off;
+      W total = 0, squares = 0;
+      each_of(rows, [&](int r) {
+        const W off = W(from[r * columns + j]) - centre[j];
+        total += off;
+        squares += off * off;
+      });
+      sum[j] += total;
+      sum[stride + j] += squares;
     }
   });
   const W *off = sums.data(), *squares = off + size.width;
@@ -142,12 +176,18 @@ template <class F, class T>
 std::vector<Wide<T>> gradient_sums(RowsSize size, const BeforeActivation<F, T>& dz, const Wide<T>* mean,
                                    const Wide<T>* rstd) {
   const int64_t stride = FoldedRows(size).width;
-  return sums_of_columns<Wide<T>>(size, 2, [=](int64_t at, int64_t columns, Wide<T>* sum) {
+  return sums_of_columns<Wide<T>>(size, 2, [=](auto rows, int64_t at, int64_t columns, Wide<T>* sum) {
+    const BeforeActivation<F, T> from = dz;  // a copy, whose pointers the loop need not load
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
-      const Wide<T> d = dz(at + j, j), h = (Wide<T>(dz.x[at + j]) - mean[j]) * rstd[j];
-      sum[j] += d * h;
-      sum[stride + j] += d;
+      Wide<T> along = 0, level = 0;
+      each_of(rows, [&](int r) {
+        const Wide<T> d = from(at + r * columns + j, j);
+        along += d * (Wide<T>(from.x[at + r * columns + j]) - mean[j]);
+        level += d;
+      });
+      sum[j] += along * rstd[j];
+      sum[stride + j] += level;
     }
   });
 }

@@ -39,6 +39,14 @@ const bf16* band(const ConvSize& s, const BandSize& size, const bf16* image, int
   return band<bf16, of_band>(s, size, image, first, last, rows_at_once(s));
 }
 
+// Asks for part `part` of `parts` of the n numbers from here on, which are read soon, while the processor
+// multiplies: the copies into bands would wait for them.
+void ask_for(const bf16* from, int64_t n, int64_t part, int64_t parts) {
+  constexpr int64_t line = 32, second_cache = 2;
+  for (int64_t i = n * part / parts; i < n * (part + 1) / parts; i += line)
+    __builtin_prefetch(from + i, 0, second_cache);
+}
+
 // The sums of some rows of windows, `across` of them a row, for a panel of the weight: block [rows * across,
 // 32]. `pixels` is what the first window reads; `start` is null for zeros.
 void multiply_windows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& size, int64_t rows,
@@ -62,7 +70,9 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
   const int64_t together = s.out_w > most ? 1 : most / s.out_w;
   for_rows(s, [&](int64_t first, int64_t last, int64_t) {
     const bf16* pixels = band(s, size, image, first, last);
-    for (int64_t i = first; i < last; i += together)
+    for (int64_t i = first; i < last; i += together) {
+      const int64_t row = s.stride * s.width * s.in;
+      ask_for(image + (i + last - first) * row, together * row, 0, 1);
       for (int64_t x = 0; x < s.out_w; x += across)
         for (int64_t j = 0; j < s.out; j += bf16_panel) {
           const int64_t rows = std::min(together, last - i), windows = std::min(across, s.out_w - x),
@@ -74,6 +84,7 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
                            panels + j * depth, bias ? bias + j : nullptr, block.data());
           store_block(kernels, rows * windows, columns, block.data(), add, to, s.out);
         }
+    }
   });
 }
 
@@ -143,8 +154,12 @@ void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy
     const int64_t windows = (last - first) * 2 * pairs_of(s.out_w);
     const bf16* from = even_rows(s, dy + first * s.out_w * s.out, last - first);
     const LeftPairs left = left_factor<of_left>(kernels, s.out, windows, {from, s.out, true});
+    int64_t part = 0;
     for (int64_t j = 0; j < size.across; j += bf16_panel)
-      for (int64_t u = 0; u < s.kernel_h; ++u) {
+      for (int64_t u = 0; u < s.kernel_h; ++u, ++part) {
+        ask_for(image + last * s.stride * s.width * s.in, (last - first) * s.stride * s.width * s.in, part,
+                panels * s.kernel_h);
+        ask_for(dy + last * s.out_w * s.out, (last - first) * s.out_w * s.out, part, panels * s.kernel_h);
         const int64_t at = (j / bf16_panel * s.stride + u % s.stride) * phase + u / s.stride;
         const FloatTarget to{dturned + u * row + j, s.kernel_h * row};
         kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, size.across - j)), windows / 2, left,

@@ -4,6 +4,7 @@
 #include "engine/core/parallel.h"
 #include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
+#include "engine/cpu/row_sums.h"
 #include "engine/ops/norm_kernels.h"
 
 namespace tessera {
@@ -18,37 +19,43 @@ template <class T> struct Moments { T mean, rstd; };
 // rounding error, 1e-7 of its size, would be divided by sqrt(eps) and grow to 3e-5.
 template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double eps) {
   const Wide<T> first = Wide<T>(x[0]);
-  Wide<T> sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < width; ++j) sum += Wide<T>(x[j]) - first;
-  const Wide<T> mean = first + sum / Wide<T>(width);
-#pragma omp simd reduction(+ : squares)
-  for (int64_t j = 0; j < width; ++j) {
-    const Wide<T> centred = Wide<T>(x[j]) - mean;
-    squares += centred * centred;
-  }
+  const auto off = [=](auto value) { return value - first; };
+  const Wide<T> mean = first + sum_each(width, off, x) / Wide<T>(width);
+  const auto square = [=](auto value) {
+    const auto centred = value - mean;
+    return centred * centred;
+  };
+  const Wide<T> squares = sum_each(width, square, x);
   return {mean, 1 / std::sqrt(squares / Wide<T>(width) + Wide<T>(eps))};
 }
 
 // Sums over the columns of a row: of g = dy * weight, and of g h.
 template <class W> struct RowSums { W g = 0, gh = 0; };
 
-// Adds a row's share to dweight and dbias, and returns what dx takes of the row. Apart from dx's loop,
-// because the compiler vectorises it so for bf16 too.
+// Adds a row's share to dweight and dbias, and returns what dx takes of the row.
 template <class T>
 RowSums<Wide<T>> add_row(int64_t width, const T* dy, const T* x, const T* weight, Wide<T> mean, Wide<T> rstd,
                          Wide<T>* dweight, Wide<T>* dbias) {
   using W = Wide<T>;
-  W g_sum = 0, gh_sum = 0;
-#pragma omp simd reduction(+ : g_sum, gh_sum)
-  for (int64_t j = 0; j < width; ++j) {
-    const W h = (W(x[j]) - mean) * rstd, d = W(dy[j]), g = d * W(weight[j]);
+  Vector<W> g_sum{}, gh_sum{};
+  int64_t j = 0;
+  for (; j + lanes<W> <= width; j += lanes<W>) {
+    const Vector<W> h = (load_wide(x + j) - mean) * rstd, d = load_wide(dy + j),
+                    g = d * load_wide(weight + j);
     g_sum += g;
     gh_sum += g * h;
+    store_vector(dweight + j, load_vector(dweight + j) + d * h);
+    store_vector(dbias + j, load_vector(dbias + j) + d);
+  }
+  RowSums<W> sums{sum_of_lanes<W>(g_sum), sum_of_lanes<W>(gh_sum)};
+  for (; j < width; ++j) {
+    const W h = (W(x[j]) - mean) * rstd, d = W(dy[j]), g = d * W(weight[j]);
+    sums.g += g;
+    sums.gh += g * h;
     dweight[j] += d * h;
     dbias[j] += d;
   }
-  return {g_sum, gh_sum};
+  return sums;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/cpu/each.h"
+#include "engine/cpu/row_sums.h"
 #include "engine/ops/reduce_kernels.h"
 
 namespace tessera {
@@ -38,10 +39,8 @@ void sum_chunk(const Fold& fold, const SumChunks& cut, int64_t chunk, const T* x
 #pragma omp simd
       for (int64_t j = 0; j < last; ++j) out[j] += W(row[j]);
     } else {
-      W sum = 0;
-#pragma omp simd reduction(+ : sum)
-      for (int64_t j = first; j < last; ++j) sum += W(row[j]);
-      *out += sum;
+      const auto itself = [](auto value) { return value; };
+      *out += sum_each(last - first, itself, row + first);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/log_sum_exp.h"
+#include "engine/cpu/row_sums.h"
 #include "engine/ops/softmax_kernels.h"
 
 namespace tessera {
@@ -28,9 +29,9 @@ void SoftmaxKernels<Cpu>::backward(bool log, RowsSize size, const T* y, const T*
   parallel_rows(rows, width, [=](int64_t i) {
     const T *p = y + i * width, *d = dy + i * width;
     T* out = dx.data + i * width;
-    W sum = 0;  // of dy y; with `log`, of dy
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < width; ++j) sum += log ? W(d[j]) : W(d[j]) * W(p[j]);
+    const auto itself = [](auto of_dy) { return of_dy; };
+    const auto product = [](auto of_dy, auto of_y) { return of_dy * of_y; };
+    const W sum = log ? sum_each(width, itself, d) : sum_each(width, product, d, p);
     if (log)
       write_each(0, width, out, dx.add, [=](int64_t j) { return W(d[j]) - fast_exp(W(p[j])) * sum; });
     else
