@@ -58,6 +58,11 @@ struct Bf16Kernels {
   void (*multiply)(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
                    FloatRows start, FloatTarget c);
 
+  // c [m, columns] = start + A B, rounded once, for a panel or a vector of columns; row i begins at c + i *
+  // stride. Null where a product cannot be rounded before it is stored.
+  void (*multiply_rounded)(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b,
+                           FloatRows start, bf16* c, int64_t stride);
+
   // A right factor from B [depth, columns] whose rows are `stride` apart: the rows are interleaved two by
   // two, with zeros up to a whole vector of columns and an even depth. to [pairs, columns, 2], `pair` from
   // row to row.

@@ -109,6 +109,7 @@ const Bf16Kernels* amx_bf16_kernels() {
     Bf16Kernels k = *avx512_bf16_kernels();
     k.name = "AMX-BF16";
     k.multiply = multiply;
+    k.multiply_rounded = nullptr;  // tiles are stored as floats
     k.left_of_transposed = left_rows_of_transposed;
     return k;
   }();

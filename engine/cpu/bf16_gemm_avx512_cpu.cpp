@@ -29,12 +29,31 @@ template <class T> void advance(T*& row, int64_t stride) {
   __asm__("" : "+r"(row));
 }
 
+// Where a product is written, rounded to bf16 if that is its type.
+template <class T> struct TargetRows {
+  T* data;
+  int64_t row;
+};
+
+// A row of N vectors of sums.
+template <int N> void put(float* to, const __m512* sums) {
+#pragma GCC unroll 32
+  for (int n = 0; n < N; ++n) _mm512_storeu_ps(to + n * bf16_lanes, sums[n]);
+}
+template <int N> void put(bf16* to, const __m512* sums) {
+  static_assert(N == 1 || N == 2, "a panel has two vectors");
+  if constexpr (N == 2)
+    _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(sums[1], sums[0]));
+  else
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(sums[0]));
+}
+
 // C [R, N vectors] = start + alpha A B. A block of sums stays in registers over the whole depth. A begins at
 // `left` and lies as `from` says; what stays the same is not copied, for a copy would wait for the stores of
 // the block before.
-template <int R, int N>
+template <int R, int N, class T>
 void multiply_block(int64_t pairs, const bf16* left, const LeftPairs& from, RightPairs b, float alpha,
-                    FloatRows start, FloatTarget c) {
+                    FloatRows start, TargetRows<T> c) {
   __m512 sum[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
@@ -63,33 +82,30 @@ void multiply_block(int64_t pairs, const bf16* left, const LeftPairs& from, Righ
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 32
     for (int n = 0; n < N; ++n)
-      _mm512_storeu_ps(c.data + n * bf16_lanes,
-                       _mm512_fmadd_ps(factor, sum[i * N + n], _mm512_loadu_ps(start.data + n * bf16_lanes)));
+      sum[i * N + n] = _mm512_fmadd_ps(factor, sum[i * N + n], _mm512_loadu_ps(start.data + n * bf16_lanes));
+    put<N>(c.data, sum + i * N);
     advance(start.data, start.row);
     advance(c.data, c.row);
   }
 }
 
-using Block = void (*)(int64_t, const bf16*, const LeftPairs&, RightPairs, float, FloatRows, FloatTarget);
+template <class T>
+using Block = void (*)(int64_t, const bf16*, const LeftPairs&, RightPairs, float, FloatRows, TargetRows<T>);
 
 constexpr int64_t most_vectors = 5;
 constexpr int most_rows(int vectors) { return vectors == 1 ? 24 : vectors == 2 ? 12 : 31 / vectors - 1; }
 constexpr int64_t pieces(int64_t n, int64_t most) { return (n + most - 1) / most; }
 
-template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
-  return {rows.data + i * rows.row + j, rows.row};
-}
-
-template <int N, int... r>
-constexpr std::array<Block, sizeof...(r)> blocks(std::integer_sequence<int, r...>) {
-  return {multiply_block<r + 1, N>...};
+template <int N, class T, int... r>
+constexpr std::array<Block<T>, sizeof...(r)> blocks(std::integer_sequence<int, r...>) {
+  return {multiply_block<r + 1, N, T>...};
 }
 
 // The rows of C in blocks of nearly equal height.
-template <int N>
+template <int N, class T>
 void multiply_columns(int64_t m, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
-                      FloatRows start, FloatTarget c) {
-  static constexpr auto of_rows = blocks<N>(std::make_integer_sequence<int, most_rows(N)>());
+                      FloatRows start, TargetRows<T> c) {
+  static constexpr auto of_rows = blocks<N, T>(std::make_integer_sequence<int, most_rows(N)>());
   const int64_t count = pieces(m, most_rows(N));
   if (count == 0) return;
   const int64_t least = m / count, taller = m % count;
@@ -103,11 +119,13 @@ void multiply_columns(int64_t m, int64_t pairs, const LeftPairs& a, RightPairs b
   }
 }
 
+alignas(64) constexpr std::array<float, most_vectors * bf16_lanes> zeros{};
+
 void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
               FloatRows start, FloatTarget c) {
-  static constexpr std::array of_vectors{multiply_columns<1>, multiply_columns<2>, multiply_columns<3>,
-                                         multiply_columns<4>, multiply_columns<5>};
-  alignas(64) static constexpr std::array<float, most_vectors * bf16_lanes> zeros{};
+  static constexpr std::array of_vectors{multiply_columns<1, float>, multiply_columns<2, float>,
+                                         multiply_columns<3, float>, multiply_columns<4, float>,
+                                         multiply_columns<5, float>};
   int64_t vectors = columns / bf16_lanes, j = 0;
   for (int64_t left = pieces(vectors, most_vectors); left > 0; --left) {
     const int64_t width = pieces(vectors, left);
@@ -117,6 +135,13 @@ void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, Rig
     j += width * bf16_lanes;
     vectors -= width;
   }
+}
+
+void multiply_rounded(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b,
+                      FloatRows start, bf16* c, int64_t stride) {
+  const FloatRows before = start.data ? start : FloatRows{zeros.data(), 0};
+  const auto product = columns == bf16_panel ? multiply_columns<2, bf16> : multiply_columns<1, bf16>;
+  product(m, pairs, a, b, 1, before, {c, stride});
 }
 
 __m512 widened(__m256i numbers) {
@@ -168,7 +193,7 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 
 const Bf16Kernels* avx512_bf16_kernels() {
   static constexpr Bf16Kernels kernels{
-      "AVX-512-BF16",           multiply, interleave_pairs, interleave_transposed_pairs,
+      "AVX-512-BF16",           multiply, multiply_rounded, interleave_pairs,   interleave_transposed_pairs,
       left_pairs_of_transposed, store,    softmax512,       softmax_backward512};
   return &kernels;
 }

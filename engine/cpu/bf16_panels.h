@@ -56,42 +56,68 @@ inline void store_block(const Bf16Kernels& kernels, int64_t rows, int64_t column
   kernels.store(rows, columns, {block, bf16_panel}, &one, 0, add, y, stride);
 }
 
-// Products of a left factor with the panels. done(i, rows, j, columns, block) takes each block of the result,
-// of rows i on and columns j on, and writes it to the `outputs` [m, n] that are not null, whose rows are
-// `stride` apart; their lines are asked for before the product, because writing would wait for them after it.
-// A row of `block` has 32 numbers. `start`, one row for all, has whole vectors; null means zeros.
-template <class Done>
-void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, const LeftPairs& a,
-                          const bf16* panels, const float* start, std::initializer_list<const bf16*> outputs,
-                          int64_t stride, Done&& done) {
-  constexpr int64_t most_rows = 144;
-  alignas(64) std::array<float, most_rows * bf16_panel> block;
-  const int64_t pairs = pairs_of(depth), pieces = (m + most_rows - 1) / most_rows;
-  for (int64_t j = 0; j < n; j += bf16_panel) {
-    const int64_t columns = std::min(bf16_panel, n - j);
-    const FloatRows from{start ? start + j : nullptr, 0};
+// The rows of a panel's product at a time.
+inline constexpr int64_t bf16_block_rows = 144;
+using Bf16Block = std::array<float, bf16_block_rows * bf16_panel>;
+
+// c [rows, columns] = start + A B or, with `add`, += A B, for at most a panel of columns and the rows of a
+// block, whose memory is at `block`.
+inline void multiply_bf16_block(const Bf16Kernels& kernels, int64_t rows, int64_t columns, int64_t pairs,
+                                const LeftPairs& a, const bf16* panel, FloatRows start, bool add, bf16* c,
+                                int64_t stride, float* block) {
+  const RightPairs right{panel, 2 * bf16_panel};
+  if (kernels.multiply_rounded && !add && columns % bf16_lanes == 0)
+    return kernels.multiply_rounded(rows, columns, pairs, a, right, start, c, stride);
+  kernels.multiply(rows, whole_bf16_vectors(columns), pairs, a, right, 1, start, {block, bf16_panel});
+  store_block(kernels, rows, columns, block, add, c, stride);
+}
+
+// Calls use(i, rows, j, columns, left, panel) for the blocks of a product of a left factor with the panels:
+// of rows i on and columns j on. Before each the lines that it has of the `outputs` [m, n], unless null,
+// whose rows are `stride` apart, are asked for, because writing would wait for them.
+template <class Use>
+void for_bf16_blocks(int64_t m, int64_t n, int64_t depth, const LeftPairs& a, const bf16* panels,
+                     std::initializer_list<const bf16*> outputs, int64_t stride, Use&& use) {
+  const int64_t pieces = (m + bf16_block_rows - 1) / bf16_block_rows;
+  for (int64_t j = 0; j < n; j += bf16_panel)
     for (int64_t i = 0, piece = 0; piece < pieces; ++piece) {
       const int64_t rows = (m - i) / (pieces - piece);
       for (const bf16* output : outputs)
         for (int64_t r = i; output && r < i + rows; ++r) __builtin_prefetch(output + r * stride + j, 1);
-      kernels.multiply(rows, whole_bf16_vectors(columns), pairs,
-                       {a.data + i * a.row, a.row, a.pair, a.parts, a.part},
-                       {panels + j * 2 * pairs, 2 * bf16_panel}, 1, from, {block.data(), bf16_panel});
-      done(i, rows, j, columns, block.data());
+      use(i, rows, j, std::min(bf16_panel, n - j),
+          LeftPairs{a.data + i * a.row, a.row, a.pair, a.parts, a.part}, panels + j * 2 * pairs_of(depth));
       i += rows;
     }
-  }
+}
+
+// Products of a left factor with the panels. done(i, rows, j, columns, block) takes each block of the result,
+// of rows i on and columns j on, and writes it to the `outputs` (for_bf16_blocks()). A row of `block` has 32
+// numbers. `start`, one row for all, has whole vectors; null means zeros.
+template <class Done>
+void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth, const LeftPairs& a,
+                          const bf16* panels, const float* start, std::initializer_list<const bf16*> outputs,
+                          int64_t stride, Done&& done) {
+  alignas(64) Bf16Block block;
+  const auto use = [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const LeftPairs& left,
+                       const bf16* panel) {
+    kernels.multiply(rows, whole_bf16_vectors(columns), pairs_of(depth), left, {panel, 2 * bf16_panel}, 1,
+                     {start ? start + j : nullptr, 0}, {block.data(), bf16_panel});
+    done(i, rows, j, columns, block.data());
+  };
+  for_bf16_blocks(m, n, depth, a, panels, outputs, stride, use);
 }
 
 // c [m, n] = start + the product or, with `add`, += it.
 inline void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth,
                                  const LeftPairs& a, const bf16* panels, const float* start, bool add,
                                  bf16* c) {
-  multiply_bf16_panels(
-      kernels, m, n, depth, a, panels, start, {c}, n,
-      [=, &kernels](int64_t i, int64_t rows, int64_t j, int64_t columns, const float* block) {
-        store_block(kernels, rows, columns, block, add, c + i * n + j, n);
-      });
+  alignas(64) Bf16Block block;
+  const auto use = [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const LeftPairs& left,
+                       const bf16* panel) {
+    multiply_bf16_block(kernels, rows, columns, pairs_of(depth), left, panel,
+                        {start ? start + j : nullptr, 0}, add, c + i * n + j, n, block.data());
+  };
+  for_bf16_blocks(m, n, depth, a, panels, {c}, n, use);
 }
 
 }  // namespace tessera

@@ -47,27 +47,25 @@ void ask_for(const bf16* from, int64_t n, int64_t part, int64_t parts) {
     __builtin_prefetch(from + i, 0, second_cache);
 }
 
-// The sums of some rows of windows, `across` of them a row, for a panel of the weight: block [rows * across,
-// 32]. `pixels` is what the first window reads; `start` is null for zeros.
+// y = start + the product of some rows of windows, `across` of them a row, with a panel of the weight or,
+// with `add`, += it. `pixels` is what the first window reads, `start` a row or null for zeros.
 void multiply_windows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& size, int64_t rows,
                       int64_t across, int64_t columns, const bf16* pixels, const bf16* panel,
-                      const float* start, float* block) {
+                      const float* start, bool add, bf16* y, float* block) {
   const int64_t pairs = s.kernel_h * size.across / 2;
   for (int64_t r = 0; r < rows; ++r)
-    kernels.multiply(across, whole_bf16_vectors(columns), pairs,
-                     {pixels + r * s.stride * size.row, s.stride * size.channels, 2, s.kernel_h, size.row},
-                     {panel, 2 * bf16_panel}, 1, {start, 0}, {block + r * across * bf16_panel, bf16_panel});
+    multiply_bf16_block(kernels, across, columns, pairs,
+                        {pixels + r * s.stride * size.row, s.stride * size.channels, 2, s.kernel_h, size.row},
+                        panel, {start, 0}, add, y + r * s.out_w * s.out, s.out, block);
 }
 
-// y = bias + the image's windows times B or, with `add`, += the product; bias may be null. A block of sums
-// waits in the first cache until all rows of the kernel are in it.
+// y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
 void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* image, const bf16* panels,
                     const float* bias, bool add, bf16* y) {
-  constexpr int64_t most = 144;
-  alignas(64) std::array<float, most * bf16_panel> block;
+  alignas(64) Bf16Block block;
   const BandSize size = pair_band(s);
-  const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, most);
-  const int64_t together = s.out_w > most ? 1 : most / s.out_w;
+  const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, bf16_block_rows);
+  const int64_t together = bf16_block_rows / across;
   for_rows(s, [&](int64_t first, int64_t last, int64_t) {
     const bf16* pixels = band(s, size, image, first, last);
     for (int64_t i = first; i < last; i += together) {
@@ -81,8 +79,7 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
           for (int64_t r = 0; r < rows * windows; ++r) __builtin_prefetch(to + r * s.out, 1);
           multiply_windows(kernels, s, size, rows, windows, columns,
                            pixels + (i - first) * s.stride * size.row + x * s.stride * size.channels,
-                           panels + j * depth, bias ? bias + j : nullptr, block.data());
-          store_block(kernels, rows * windows, columns, block.data(), add, to, s.out);
+                           panels + j * depth, bias ? bias + j : nullptr, add, to, block.data());
         }
     }
   });

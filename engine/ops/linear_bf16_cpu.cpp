@@ -48,7 +48,6 @@ void activate_rows(const Bf16Kernels& kernels, int64_t rows, int64_t columns, co
 
 void activate_block(const Bf16Kernels& kernels, Activation f, int64_t rows, int64_t columns, const float* z,
                     bf16* y, bf16* slope, int64_t stride) {
-  if (f == Activation::none && !slope) return store_block(kernels, rows, columns, z, false, y, stride);
   with_activation(f, [&]<class F>(F) { activate_rows<F>(kernels, rows, columns, z, y, slope, stride); });
 }
 
@@ -170,6 +169,8 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
   parallel_for(rows, tile, [=, &kernels, &panels, in = in, out = out](int64_t begin, int64_t end) {
     const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
     bf16 *ys = y + begin * out, *slopes = slope ? slope + begin * out : nullptr;
+    if (f == Activation::none && !slope)
+      return multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, false, ys);
     multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
                          [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
                            const int64_t at = i * out + j;

@@ -214,6 +214,37 @@ TEST_CASE("bf16 products: rows are stored times their factor, rounded once") {
   }
 }
 
+TEST_CASE("bf16 products: one that is rounded before it is stored is the stored one, rounded") {
+  const Bf16Kernels* kernels = processor() >= Processor::avx512_bf16 ? avx512_bf16_kernels() : nullptr;
+  if (!kernels) {
+    MESSAGE("no instructions for bf16 here");
+    return;
+  }
+  constexpr int64_t pairs = 9, stride = 35;
+  const Numbers right = random_numbers(pairs * 2 * bf16_panel, 2);
+  const std::vector<float> start(bf16_panel, 0.3f);
+  for (const int64_t m : {1, 11, 12, 24, 41})
+    for (const int64_t columns : {bf16_lanes, bf16_panel})
+      for (const float* from : {static_cast<const float*>(nullptr), start.data()}) {
+        const Numbers left = random_numbers(m * 2 * pairs, 1);
+        std::vector<float> product(static_cast<size_t>(m * columns));
+        Numbers rounded(static_cast<size_t>(m * stride), bf16(2.0f));
+        const LeftPairs a{left.data(), 2 * pairs, 2};
+        const RightPairs b{right.data(), 2 * bf16_panel};
+        kernels->multiply(m, columns, pairs, a, b, 1, {from, 0}, {product.data(), columns});
+        kernels->multiply_rounded(m, columns, pairs, a, b, {from, 0}, rounded.data(), stride);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < stride; ++j) {
+            const bf16 wanted(j < columns ? product[static_cast<size_t>(i * columns + j)] : 2.0f);
+            wrong += rounded[static_cast<size_t>(i * stride + j)].bits != wanted.bits;
+          }
+        CAPTURE(m);
+        CAPTURE(columns);
+        CHECK(wrong == 0);
+      }
+}
+
 TEST_CASE("bf16 products: attention's softmax and its backward pass agree with double") {
   if (processor() < Processor::avx512_bf16) {
     MESSAGE("no instructions for bf16 here");
