@@ -134,9 +134,10 @@ void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentu
     const T* const from = x + at;
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
+      const W middle = centre[j];
       W total = 0, squares = 0;
       each_of(rows, [&](int r) {
-        const W off = W(from[r * columns + j]) - centre[j];
+        const W off = W(from[r * columns + j]) - middle;
         total += off;
         squares += off * off;
       });
@@ -180,10 +181,11 @@ std::vector<Wide<T>> gradient_sums(RowsSize size, const BeforeActivation<F, T>& 
     const BeforeActivation<F, T> from = dz;  // a copy, whose pointers the loop need not load
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
+      const Wide<T> middle = mean[j];
       Wide<T> along = 0, level = 0;
       each_of(rows, [&](int r) {
         const Wide<T> d = from(at + r * columns + j, j);
-        along += d * (Wide<T>(from.x[at + r * columns + j]) - mean[j]);
+        along += d * (Wide<T>(from.x[at + r * columns + j]) - middle);
         level += d;
       });
       sum[j] += along * rstd[j];
