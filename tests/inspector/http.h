@@ -2,11 +2,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -17,6 +19,14 @@ struct Answer {
   int status = -1;
   std::string head, body;
 };
+
+// The result of a call, made again as long as it is interrupted: a call on a socket with a time limit is when
+// the thread sanitizer stops all threads to free its memory.
+template <class Call> auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 // A connection to a port of the loopback address; -1 where nobody listens. It waits a minute at most.
 inline int connect_to(int port) {
@@ -29,6 +39,13 @@ inline int connect_to(int port) {
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+  if (errno == EINTR) {  // it goes on, and must not be asked for again
+    pollfd ready{socket, POLLOUT, 0};
+    int error = 0;
+    socklen_t size = sizeof error;
+    uninterrupted([&] { return poll(&ready, 1, 60000); });
+    if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) return socket;
+  }
   close(socket);
   return -1;
 }
@@ -38,13 +55,14 @@ inline Answer send_to(int port, const std::string& bytes) {
   const int socket = connect_to(port);
   if (socket < 0) return {};
   for (size_t sent = 0; sent < bytes.size();) {
-    const ssize_t count = send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count =
+        uninterrupted([&] { return send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL); });
     if (count <= 0) break;
     sent += static_cast<size_t>(count);
   }
   std::string text;
   char buffer[65536];
-  for (ssize_t count; (count = recv(socket, buffer, sizeof buffer, 0)) > 0;)
+  for (ssize_t count; (count = uninterrupted([&] { return recv(socket, buffer, sizeof buffer, 0); })) > 0;)
     text.append(buffer, static_cast<size_t>(count));
   close(socket);
   const size_t end = text.find("\r\n\r\n");
