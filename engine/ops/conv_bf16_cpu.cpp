@@ -140,23 +140,24 @@ void pack_rows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& si
 
 // Adds an image's part of d weight, [out, kernel_h, sums_row], and of d bias, which may be null.
 void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* image,
-                   float* dturned, float* dbias) {
+                   float* dturned,  // NOLINT(readability-non-const-parameter): a FloatTarget writes it
+                   float* dbias) {
   const BandSize size = pair_band(s);
   const int64_t row = sums_row(size), length = pairs_of(s.out_w) * 2 * bf16_panel,
                 phase = (band_rows(s, rows_at_once(s)) + s.stride - 1) / s.stride,
-                panels = (size.across + bf16_panel - 1) / bf16_panel;
+                panels = (size.across + bf16_panel - 1) / bf16_panel, products = panels * s.kernel_h,
+                x_row = s.stride * s.width * s.in, dy_row = s.out_w * s.out;
   bf16* packed = thread_scratch<bf16, of_right>(panels * s.stride * phase * length);
   for_rows(s, [&](int64_t first, int64_t last, int64_t) {
     pack_rows(kernels, s, size, band(s, size, image, first, last), last - first, phase, packed);
     const int64_t windows = (last - first) * 2 * pairs_of(s.out_w);
-    const bf16* from = even_rows(s, dy + first * s.out_w * s.out, last - first);
+    const bf16* from = even_rows(s, dy + first * dy_row, last - first);
     const LeftPairs left = left_factor<of_left>(kernels, s.out, windows, {from, s.out, true});
-    int64_t part = 0;
+    int64_t product = 0;
     for (int64_t j = 0; j < size.across; j += bf16_panel)
-      for (int64_t u = 0; u < s.kernel_h; ++u, ++part) {
-        ask_for(image + last * s.stride * s.width * s.in, (last - first) * s.stride * s.width * s.in, part,
-                panels * s.kernel_h);
-        ask_for(dy + last * s.out_w * s.out, (last - first) * s.out_w * s.out, part, panels * s.kernel_h);
+      for (int64_t u = 0; u < s.kernel_h; ++u, ++product) {
+        ask_for(image + last * x_row, (last - first) * x_row, product, products);
+        ask_for(dy + last * dy_row, (last - first) * dy_row, product, products);
         const int64_t at = (j / bf16_panel * s.stride + u % s.stride) * phase + u / s.stride;
         const FloatTarget to{dturned + u * row + j, s.kernel_h * row};
         kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, size.across - j)), windows / 2, left,

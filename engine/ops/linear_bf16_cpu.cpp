@@ -105,7 +105,8 @@ struct BackwardPass {
   // sum [outs, width] += dz^T x for some rows of x and the first `outs` columns of dz; `first` writes the sum
   // instead.
   void weight_gradient(int64_t row, int64_t rows, const bf16* dz, int64_t outs, bool first,
-                       float* sum) const {
+                       float* sum)  // NOLINT(readability-non-const-parameter): a FloatTarget writes it
+      const {
     const bf16* panels = panels_of_tile(row, rows);
     const LeftPairs left = left_factor<of_left>(kernels, outs, rows, {dz, size.out, true});
     const int64_t pairs = pairs_of(rows);
