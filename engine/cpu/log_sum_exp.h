@@ -6,6 +6,11 @@
 #include "engine/core/dtype.h"
 #include "engine/cpu/fast_math.h"
 
+#ifndef __CUDACC__
+#include "engine/cpu/row_sums.h"
+#include "engine/cpu/vector_math.h"
+#endif
+
 namespace tessera {
 
 // log sum_k exp(x_k) of a row as max + log(sum). The two parts are not added here, because a large maximum
@@ -20,12 +25,18 @@ template <class W> struct LogSumExp {
 // For the CPU kernels.
 template <class T> LogSumExp<Wide<T>> log_sum_exp(const T* x, int64_t width) {
   using W = Wide<T>;
-  W max = -INFINITY, sum = 0;
-#pragma omp simd reduction(max : max)
-  for (int64_t j = 0; j < width; ++j) max = W(x[j]) > max ? W(x[j]) : max;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < width; ++j) sum += fast_exp(W(x[j]) - max);
-  return {max, sum};
+  Vector<W> most = Vector<W>{} - W(INFINITY);
+  int64_t j = 0;
+  for (; j + lanes<W> <= width; j += lanes<W>) most = largest<W>(load_wide(x + j), most);
+  W max = largest_of_lanes<W>(most);
+  for (; j < width; ++j) max = W(x[j]) > max ? W(x[j]) : max;
+  const auto exponential = [=](auto value) {
+    if constexpr (std::is_same_v<decltype(value), W>)
+      return fast_exp(value - max);
+    else
+      return exp_of_differences(value - max);
+  };
+  return {max, sum_each(width, exponential, x)};
 }
 #endif
 
