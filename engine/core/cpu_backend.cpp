@@ -12,6 +12,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
 #include "engine/core/lap_clock.h"
+#include "engine/core/large_blocks.h"
 #include "engine/core/read_back.h"
 #include "engine/core/replay.h"
 
@@ -57,11 +58,13 @@ class CpuBackend final : public DeviceBackend {
 
   void* allocate(size_t bytes) override {
     if (DryRun::active() && bytes >= counted_only) return reserve(bytes);
-    const size_t alignment = bytes >= huge_page ? huge_page : 64;
+#ifndef TESSERA_SANITIZED  // a sanitizer watches what malloc gives
+    if (bytes >= LargeBlocks::least)
+      if (void* block = large_.take(bytes)) return block;
+#endif
     void* block = nullptr;
-    check(posix_memalign(&block, alignment, bytes) == 0, "memory: no ", bytes,
+    check(posix_memalign(&block, 64, bytes) == 0, "memory: no ", bytes,
           " bytes left on the cpu; try a smaller batch");
-    if (bytes >= huge_page) advise(block, bytes);
     return block;
   }
   void release(void* block, size_t bytes) override {
@@ -72,7 +75,7 @@ class CpuBackend final : public DeviceBackend {
         return;
       }
     }
-    std::free(block);
+    if (!large_.give(block)) std::free(block);
   }
   void zero(void* to, size_t bytes) override {
     if (!is_only_counted(bytes)) std::memset(to, 0, bytes);
@@ -103,16 +106,6 @@ class CpuBackend final : public DeviceBackend {
   void allow_tf32(bool) override {}
 
  private:
-  // Large blocks live long and are walked whole: huge pages save most of their TLB misses. What follows the
-  // whole huge pages takes small ones, no more than it fills. A dry run writes nothing into the blocks, but
-  // malloc's word before each would cost the system a huge page of zeros.
-  static void advise(void* block, size_t bytes) {
-    if (DryRun::active())
-      madvise(block, bytes, MADV_NOHUGEPAGE);
-    else
-      madvise(block, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-  }
-
   // A dry run writes nothing into large blocks, which so take no memory.
   static bool is_only_counted(size_t bytes) { return bytes >= huge_page && DryRun::active(); }
 
@@ -127,6 +120,7 @@ class CpuBackend final : public DeviceBackend {
     return block;
   }
 
+  LargeBlocks large_;
   std::mutex mutex_;
   std::unordered_set<void*> reserved_;
 };
