@@ -30,13 +30,14 @@ char* map_region(size_t bytes) {
 
 }  // namespace
 
-// Adds a region of at least `bytes` to the free ranges; null if the system has none.
-char* LargeBlocks::add_region(size_t bytes) {
-  size_t size = std::max(usual_region, whole(bytes, huge_page));
+// Adds a region of at least `bytes` to the free ranges; false if the system has none.
+bool LargeBlocks::add_region(size_t bytes) {
+  const size_t enough = whole(bytes, huge_page);
+  size_t size = std::max(usual_region, enough);
   char* region = map_region(size);
-  if (!region && size > whole(bytes, huge_page)) region = map_region(size = whole(bytes, huge_page));
+  if (!region) region = map_region(size = enough);
   if (region) add_free(region, size);
-  return region;
+  return region != nullptr;
 }
 
 // Joins the range with those that it touches.

@@ -22,7 +22,7 @@ class LargeBlocks {
   bool give(void* block);
 
  private:
-  char* add_region(size_t bytes);
+  bool add_region(size_t bytes);
   void add_free(char* begin, size_t bytes);
 
   std::mutex mutex_;
