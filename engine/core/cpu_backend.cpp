@@ -20,7 +20,7 @@ namespace tessera {
 
 namespace {
 
-constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t not_written = size_t{2} << 20;   // bytes from which a dry run leaves a block as it is
 constexpr size_t counted_only = size_t{1} << 28;  // bytes from which a dry run takes addresses alone
 
 class HostClock final : public LapClock {
@@ -107,7 +107,7 @@ class CpuBackend final : public DeviceBackend {
 
  private:
   // A dry run writes nothing into large blocks, which so take no memory.
-  static bool is_only_counted(size_t bytes) { return bytes >= huge_page && DryRun::active(); }
+  static bool is_only_counted(size_t bytes) { return bytes >= not_written && DryRun::active(); }
 
   // Addresses without memory: a dry run counts what a model would take, on a machine that has less.
   void* reserve(size_t bytes) {

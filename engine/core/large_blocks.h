@@ -7,9 +7,10 @@
 
 namespace tessera {
 
-/// Memory for large blocks, which lie side by side in regions of huge pages: a block shares those at its ends
-/// with its neighbours, so that all of it lies in huge pages, which save most TLB misses, and none is filled
-/// for it alone. (malloc would align each block and leave the rest of its last huge page empty.)
+/// Memory for large blocks. They lie side by side in regions of huge pages, which save most TLB misses, and a
+/// huge page at the end of a block holds the beginning of the next one. (Blocks that malloc aligns to huge
+/// pages leave the rest of their last page empty, a sixth of a model's memory.) The regions stay mapped until
+/// the process ends.
 class LargeBlocks {
  public:
   static constexpr size_t least = size_t{1} << 17;  ///< bytes from which a block belongs here

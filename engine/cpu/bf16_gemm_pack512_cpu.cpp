@@ -23,9 +23,9 @@ __m512i pairs_of_rows(const bf16* first, const bf16* second, __mmask16 wanted) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// Asks for two rows some rows further on: a few columns of rows that lie apart are lines that no processor
-// foresees.
-void ask_for_rows(const bf16* first, int64_t columns, int64_t stride) {
+// Prefetches two rows that are read later. A few columns of rows that lie apart are lines which the processor
+// does not prefetch by itself.
+void prefetch_rows(const bf16* first, int64_t columns, int64_t stride) {
   constexpr int64_t ahead = 32;
   for (int64_t j = 0; j < columns; j += bf16_panel) {
     _mm_prefetch(first + ahead * stride + j, _MM_HINT_T0);
@@ -104,7 +104,7 @@ void interleave_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t 
   const bool apart = stride > columns && columns <= 4 * bf16_panel;
   for (int64_t k = 0; k < depth; k += 2, to += pair) {
     const bf16 *first = from + k * stride, *second = k + 1 < depth ? first + stride : nullptr;
-    if (apart) ask_for_rows(first, columns, stride);
+    if (apart) prefetch_rows(first, columns, stride);
     int64_t j = 0;
     for (; second && j + bf16_panel <= columns; j += bf16_panel)
       interleave_panel(first + j, second + j, to + 2 * j);

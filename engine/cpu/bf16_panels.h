@@ -1,8 +1,8 @@
 #pragma once
 
 // Many rows of bf16 against one factor that is packed once, as panel_gemm.h for float: the factor lies in
-// panels of 32 columns, and 144 rows of a panel's product at a time wait in the first cache for what is done
-// with them (an activation, rounding to bf16).
+// panels of 32 columns. 144 rows of a panel's product at a time are rounded to bf16 at once, or wait in the
+// first cache for what is done with them before (an activation, an addition).
 
 #include <algorithm>
 #include <array>

@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-// The next lanes<Wide<T>> numbers, widened.
+// The lanes<Wide<T>> numbers from here on, widened to a vector.
 template <class T> inline Vector<Wide<T>> load_wide(const T* from) {
   if constexpr (std::is_same_v<T, bf16>) {
     typedef uint32_t Words __attribute__((vector_size(vector_bytes)));
@@ -52,6 +52,16 @@ inline Wide<T> sum_each(int64_t n, F f, const T* x, const Others*... others) {
   W sum = sum_of_lanes<W>(even + odd);
   for (; i < n; ++i) sum += f(W(x[i]), W(others[i])...);
   return sum;
+}
+
+// The sums of x[i], and of a[i] b[i], over i in [0, n).
+template <class T> inline Wide<T> sum_of_row(int64_t n, const T* x) {
+  return sum_each(
+      n, [](auto value) { return value; }, x);
+}
+template <class T> inline Wide<T> dot_product(int64_t n, const T* a, const T* b) {
+  return sum_each(
+      n, [](auto of_a, auto of_b) { return of_a * of_b; }, a, b);
 }
 
 }  // namespace tessera

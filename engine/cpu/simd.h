@@ -78,19 +78,6 @@ template <class W> inline W largest_of_lanes(const Vector<W>& v) {
   return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return largest<W>(a, b); });
 }
 
-// Sums over whole vectors: of x_i, and of a_i b_i.
-template <class W> inline W sum_of_row(const W* x, int64_t n) {
-  Vector<W> sum{};
-  for (int64_t i = 0; i < n; i += lanes<W>) sum += load_vector(x + i);
-  return sum_of_lanes<W>(sum);
-}
-
-template <class W> inline W dot_product(const W* a, const W* b, int64_t n) {
-  Vector<W> sum{};
-  for (int64_t i = 0; i < n; i += lanes<W>) sum += load_vector(a + i) * load_vector(b + i);
-  return sum_of_lanes<W>(sum);
-}
-
 // to[j][i] = factor * from[i][j] for a square of lanes x lanes; strides between rows in elements.
 template <class W>
 inline void transpose_square(W factor, const W* from, int64_t from_stride, W* to, int64_t to_stride) {

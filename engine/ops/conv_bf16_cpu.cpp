@@ -39,9 +39,9 @@ const bf16* band(const ConvSize& s, const BandSize& size, const bf16* image, int
   return band<bf16, of_band>(s, size, image, first, last, rows_at_once(s));
 }
 
-// Asks for part `part` of `parts` of the n numbers from here on, which are read soon, while the processor
-// multiplies: the copies into bands would wait for them.
-void ask_for(const bf16* from, int64_t n, int64_t part, int64_t parts) {
+// Prefetches the n numbers from here on, or one of `parts` parts of them, while the processor multiplies. The
+// next band's copy reads them, and would wait for them otherwise.
+void prefetch(const bf16* from, int64_t n, int64_t part = 0, int64_t parts = 1) {
   constexpr int64_t line = 32, second_cache = 2;
   for (int64_t i = n * part / parts; i < n * (part + 1) / parts; i += line)
     __builtin_prefetch(from + i, 0, second_cache);
@@ -70,7 +70,7 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
     const bf16* pixels = band(s, size, image, first, last);
     for (int64_t i = first; i < last; i += together) {
       const int64_t row = s.stride * s.width * s.in;
-      ask_for(image + (i + last - first) * row, together * row, 0, 1);
+      prefetch(image + (i + last - first) * row, together * row);
       for (int64_t x = 0; x < s.out_w; x += across)
         for (int64_t j = 0; j < s.out; j += bf16_panel) {
           const int64_t rows = std::min(together, last - i), windows = std::min(across, s.out_w - x),
@@ -156,8 +156,8 @@ void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy
     int64_t product = 0;
     for (int64_t j = 0; j < size.across; j += bf16_panel)
       for (int64_t u = 0; u < s.kernel_h; ++u, ++product) {
-        ask_for(image + last * x_row, (last - first) * x_row, product, products);
-        ask_for(dy + last * dy_row, (last - first) * dy_row, product, products);
+        prefetch(image + last * x_row, (last - first) * x_row, product, products);
+        prefetch(dy + last * dy_row, (last - first) * dy_row, product, products);
         const int64_t at = (j / bf16_panel * s.stride + u % s.stride) * phase + u / s.stride;
         const FloatTarget to{dturned + u * row + j, s.kernel_h * row};
         kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, size.across - j)), windows / 2, left,

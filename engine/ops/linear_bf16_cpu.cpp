@@ -46,11 +46,6 @@ void activate_rows(const Bf16Kernels& kernels, int64_t rows, int64_t columns, co
   }
 }
 
-void activate_block(const Bf16Kernels& kernels, Activation f, int64_t rows, int64_t columns, const float* z,
-                    bf16* y, bf16* slope, int64_t stride) {
-  with_activation(f, [&]<class F>(F) { activate_rows<F>(kernels, rows, columns, z, y, slope, stride); });
-}
-
 // Packs op(B) [depth, n] on all threads.
 void pack_all(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor<bf16>& b, bf16* panels) {
   parallel_for(n, bf16_panel, [&](int64_t j, int64_t end) {
@@ -172,12 +167,15 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
     bf16 *ys = y + begin * out, *slopes = slope ? slope + begin * out : nullptr;
     if (f == Activation::none && !slope)
       return multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, false, ys);
-    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
-                         [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
-                           const int64_t at = i * out + j;
-                           activate_block(kernels, f, some, columns, z, ys + at,
-                                          slopes ? slopes + at : nullptr, out);
-                         });
+    with_activation(f, [&]<class F>(F) {
+      const auto activate = [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns,
+                                          const float* z) {
+        const int64_t at = i * out + j;
+        activate_rows<F>(kernels, some, columns, z, ys + at, slopes ? slopes + at : nullptr, out);
+      };
+      multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
+                           activate);
+    });
   });
 }
 

@@ -39,8 +39,7 @@ void sum_chunk(const Fold& fold, const SumChunks& cut, int64_t chunk, const T* x
 #pragma omp simd
       for (int64_t j = 0; j < last; ++j) out[j] += W(row[j]);
     } else {
-      const auto itself = [](auto value) { return value; };
-      *out += sum_each(last - first, itself, row + first);
+      *out += sum_of_row(last - first, row + first);
     }
   }
 }

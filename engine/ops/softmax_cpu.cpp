@@ -29,9 +29,7 @@ void SoftmaxKernels<Cpu>::backward(bool log, RowsSize size, const T* y, const T*
   parallel_rows(rows, width, [=](int64_t i) {
     const T *p = y + i * width, *d = dy + i * width;
     T* out = dx.data + i * width;
-    const auto itself = [](auto of_dy) { return of_dy; };
-    const auto product = [](auto of_dy, auto of_y) { return of_dy * of_y; };
-    const W sum = log ? sum_each(width, itself, d) : sum_each(width, product, d, p);
+    const W sum = log ? sum_of_row(width, d) : dot_product(width, d, p);
     if (log)
       write_each(0, width, out, dx.add, [=](int64_t j) { return W(d[j]) - fast_exp(W(p[j])) * sum; });
     else

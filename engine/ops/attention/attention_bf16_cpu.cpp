@@ -260,7 +260,7 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
     products.tokens(block.count, keys, {ds.data, ds.row, 2}, k, zeros, dq);
     if (h.terms.learned_scale) {
       load_rows(q.data, q.stride, q.count, d, wide_q);
-      dscale += dot_product(dq.data, wide_q.data, block.count * width);
+      dscale += dot_product(block.count * width, dq.data, wide_q.data);
     }
     products.store(block.count, dq, &scale, 0, io.dq.add, tokens_of(h, io.dq, queries, i), io.dq.stride);
   }

@@ -124,7 +124,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
     small_gemm<W>(keys, dv.row, block.count, {s.data, 1, s.row}, dy, dv, dv);
     small_gemm<W>(keys, dk.row, block.count, {ds.data, 1, ds.row}, q, dk, dk);
     small_gemm<W>(block.count, dq.row, keys, {ds.data, ds.row, 1}, k, zeros, dq);
-    if (h.terms.learned_scale) dscale += dot_product(dq.data, q.data, block.count * q.row);
+    if (h.terms.learned_scale) dscale += dot_product(block.count * q.row, dq.data, q.data);
     if (T* to = tokens_of(h, io.dq, queries, i))
       store_rows<T>(dq, block.count, d, scaled, to, io.dq.stride, io.dq.add);
   }

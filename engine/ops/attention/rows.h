@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/cpu/row_sums.h"
 #include "engine/cpu/simd.h"
 #include "engine/cpu/small_gemm.h"
 #include "engine/cpu/vector_math.h"
@@ -74,7 +75,7 @@ void backward_gates(const ContentDecayTerm<W>& decay, const QueryBlock& block, R
       own.data[j] = decay.backward(row[j], 0, {i, j, block.keys}).own;
       dgate[j] += own.data[j];
     }
-    dgate[i] += sum_of_row(own.data, own.row);
+    dgate[i] += sum_of_row(own.row, own.data);
   }
 }
 
