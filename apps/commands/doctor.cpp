@@ -87,9 +87,9 @@ std::vector<Diagnosis> check_data(const fs::path& dir, const std::string& name) 
 }
 
 void print_for_people(const std::string& title, const std::vector<Diagnosis>& found) {
-  fmt::print("{}\n\n", printable(title));
+  fmt::print("{}\n\n", printable(title, false));
   for (const Diagnosis& d : found) {
-    fmt::print("  {:<5}  {}: {}\n", d.verdict, printable(d.subject), printable(d.message));
+    fmt::print("  {:<5}  {}: {}\n", d.verdict, printable(d.subject, false), printable(d.message));
     if (!d.advice.empty()) fmt::print("         {}\n", printable(d.advice));
   }
   const auto wrong = std::ranges::count_if(found, &Diagnosis::wrong);

@@ -92,12 +92,12 @@ void print_matrix(const Evaluation& e) {
 void print_confused(const Evaluation& e, const std::vector<std::string>& names) {
   fmt::print("\nMost often confused ({} classes; --json has the whole matrix)\n", e.classes);
   for (const auto& [images, label, predicted] : most_confused(e, 10))
-    fmt::print("{:>6}  {} mistaken for {}\n", images, printable(names[static_cast<size_t>(label)]),
-               printable(names[static_cast<size_t>(predicted)]));
+    fmt::print("{:>6}  {} mistaken for {}\n", images, printable(names[static_cast<size_t>(label)], false),
+               printable(names[static_cast<size_t>(predicted)], false));
 }
 
 void print_report(const Json& result, const Evaluation& e, const std::vector<std::string>& names) {
-  fmt::print("{}  {} {}, {} images\n", printable(result["checkpoint"].get<std::string>()),
+  fmt::print("{}  {} {}, {} images\n", printable(result["checkpoint"].get<std::string>(), false),
              result["dataset"].get<std::string>(), result["split"].get<std::string>(), e.images);
   if (e.task != Task::classify) fmt::print("{}\n", e.text());
   if (e.task == Task::diffuse) return;
@@ -158,9 +158,9 @@ Json sliding_result(const Checkpoint& checkpoint, const Model& model, const Data
 }
 
 void print_sliding(const Json& result) {
-  fmt::print("{}  {} {}, {} images of their own size\n", printable(result["checkpoint"].get<std::string>()),
-             result["dataset"].get<std::string>(), result["split"].get<std::string>(),
-             result["images"].get<int64_t>());
+  fmt::print("{}  {} {}, {} images of their own size\n",
+             printable(result["checkpoint"].get<std::string>(), false), result["dataset"].get<std::string>(),
+             result["split"].get<std::string>(), result["images"].get<int64_t>());
   fmt::print("mean IoU {:.2f} %  pixels {:.2f} %  mean class accuracy {:.2f} %\n\n",
              100 * result["mean_iou"].get<double>(), 100 * result["pixel_accuracy"].get<double>(),
              100 * result["mean_class_accuracy"].get<double>());

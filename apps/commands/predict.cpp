@@ -156,14 +156,14 @@ std::string prediction_csv(const Json& rows) {
 }
 
 void print_prediction(const Json& row) {
-  fmt::print("{}\n", printable(row["image"].get<std::string>()));
+  fmt::print("{}\n", printable(row["image"].get<std::string>(), false));
   for (const Json& each : row["top"])
     fmt::print("  {:>6.2f} %  {}\n", 100 * each["probability"].get<double>(),
-               printable(each["name"].get<std::string>()));
+               printable(each["name"].get<std::string>(), false));
   if (!row.contains("overlay")) return;
   const Json& o = row["overlay"];
   fmt::print("  attention of {} in {}: picture", o["layer"].get<std::string>(),
-             printable(o["file"].get<std::string>()));
+             printable(o["file"].get<std::string>(), false));
   for (const Json& map : o["maps"]) fmt::print(", {}", map.get<std::string>());
   fmt::print("\n");
 }

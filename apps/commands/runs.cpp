@@ -48,7 +48,7 @@ constexpr Column columns[] = {{"run", "run"},
 void print(const RunList& list) {
   Json rows = list.rows;
   for (Json& row : rows) {
-    row["run"] = printable(row["run"].get<std::string>());
+    row["run"] = printable(row["run"].get<std::string>(), false);
     row["best_text"] = score_text_of(row, "best");
     row["last_text"] = score_text_of(row, "last");
   }

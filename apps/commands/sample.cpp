@@ -102,7 +102,7 @@ ExitCode run(const Options& options) {
   fmt::print("{} images in {}, {} a class, by {} in {} steps; from the top:\n",
              std::ssize(grid.classes) * options.count, options.out, options.count, options.sampler,
              how.steps);
-  for (const int64_t k : grid.classes) fmt::print("  {}\n", printable(names[static_cast<size_t>(k)]));
+  for (const int64_t k : grid.classes) fmt::print("  {}\n", printable(names[static_cast<size_t>(k)], false));
   return ExitCode::done;
 }
 

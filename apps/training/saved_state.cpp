@@ -49,7 +49,7 @@ std::optional<TensorFile> read_saved_state(RunFolder& folder) {
     fmt::print(stderr, "warning: {}\n", printable(error.what()));
   }
   TensorFile file = read_state(folder.previous_state());
-  fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where));
+  fmt::print(stderr, "warning: going on from the state before it, {}\n", printable(file.where, false));
   folder.event("fell_back", {{"state", folder.previous_state().filename().string()}});
   return file;
 }

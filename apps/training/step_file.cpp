@@ -67,7 +67,7 @@ void StepFile::restore(const std::filesystem::path& folder, const std::string& r
   if (found == rows) return;
   if (!found.starts_with(rows))
     fmt::print(stderr, "warning: {}: has been changed; the rows of the saved state take its place\n",
-               printable(path.string()));
+               printable(path.string(), false));
   write_file_atomically(path, rows);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/core/error.h"
+#include "engine/core/printable.h"
 
 namespace tessera::json_parse {
 
@@ -25,8 +26,10 @@ constexpr size_t deepest = 100;  // levels of objects and lists
 constexpr size_t value_bytes = 48, container_bytes = 96, key_bytes = 144, known_key_bytes = 96;
 constexpr size_t allowance = size_t{48} << 20;
 
-// `text` cut to at most `limit` bytes at a boundary of characters, with "..." in place of the rest.
-inline std::string shortened(std::string text, size_t limit) {
+// `text` of a file for an error: its control characters escaped, line ends too, cut to at most `limit` bytes
+// at a boundary of characters, with "..." in place of the rest.
+inline std::string shortened(std::string_view given, size_t limit) {
+  const std::string text = printable(given, false);
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0u) == 0x80u) --limit;
   return text.substr(0, limit) + "...";

@@ -186,6 +186,8 @@ TEST_CASE("unknown and missing keys are errors that name the nearest") {
           o.get("heads", 1);
           o.done();
         }) == "x.json: o.zzz is not known here");
+  CHECK(error(R"({"a\nNothing is wrong.\u001b[31m": 1})", [](Fields& f) { f.done(); }) ==
+        "x.json: a\\x0aNothing is wrong.\\x1b[31m is not known here");
   CHECK(error(R"({"dept": 9})", [](Fields& f) { f.get<int>("depth"); }) ==
         "x.json: depth is missing; is 'dept' meant for it?");
   CHECK(error(R"({"depth": null})", [](Fields& f) {
