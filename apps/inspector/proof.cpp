@@ -46,6 +46,20 @@ double scale_of(const Tensor& x, int64_t cell) {
   return scale > 0 ? scale : 1;
 }
 
+// What the rounding of all results can add to the loss, to first order and as errors that know nothing of one
+// another: the root of the sum of (2^-53 y dy)^2 over the cells of every value y that is computed. A loss
+// near 0 is rounded by what it is the difference of, as two logits, and not by its own size.
+double rounding_of_loss(const PassRecord& record) {
+  double squares = 0;
+  for (const PassRecord::Value& value : record.values()) {
+    if (value.kind != PassRecord::Kind::computed || !value.gradient.defined()) continue;
+    const std::vector<double> y = value.value.values(), dy = value.gradient.values();
+    for (size_t i = 0; i < y.size(); ++i)
+      if (const double part = y[i] * dy[i]; std::isfinite(part)) squares += part * part;
+  }
+  return std::numeric_limits<double>::epsilon() / 2 * std::sqrt(squares);
+}
+
 // To so many decimal digits, which is short in JSON too.
 double rounded(double x, int digits) {
   return std::strtod(fmt::format("{:.{}g}", x, digits).c_str(), nullptr);
@@ -127,7 +141,10 @@ Json json_of(const Proof& proof) {
   return json;
 }
 
-Prover::Prover(Experiment experiment) : experiment_(std::move(experiment)), course_(experiment_) {}
+Prover::Prover(Experiment experiment)
+    : experiment_(std::move(experiment)),
+      course_(experiment_),
+      rounding_of_loss_(rounding_of_loss(experiment_.record)) {}
 
 Proof Prover::with_step(size_t place, Ops ops, Proof proof, double h) const {
   const auto loss = [&](double by) { return moved_loss(experiment_, course_, ops, place, proof.cell, by); };
@@ -136,7 +153,7 @@ Proof Prover::with_step(size_t place, Ops ops, Proof proof, double h) const {
   proof.difference = (up - down) / (2 * h);
   const double larger = std::max(std::abs(proof.analytic), std::abs(proof.difference));
   proof.error = larger > 0 ? std::abs(proof.analytic - proof.difference) / larger : 0;
-  proof.rounding = 8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(up), std::abs(down)) / h;
+  proof.rounding = 8 * rounding_of_loss_ / h;
   return proof;
 }
 
@@ -145,9 +162,12 @@ Proof Prover::at_steadiest_step(size_t place, const Proof& proof, double scale) 
   for (const double part : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8})
     tried.push_back(with_step(place, Ops::all, proof, rounded(part * scale, 1)));
   size_t best = 1;
-  const auto jump = [&](size_t i) { return std::abs(tried[i].difference - tried[i - 1].difference); };
+  // Steps so small that both losses are the same number are steady too, and say nothing.
+  const auto doubt = [&](size_t i) {
+    return std::abs(tried[i].difference - tried[i - 1].difference) + tried[i].rounding;
+  };
   for (size_t i = 2; i < tried.size(); ++i)
-    if (jump(i) < jump(best)) best = i;
+    if (doubt(i) < doubt(best)) best = i;
   return tried[best];
 }
 

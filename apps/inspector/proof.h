@@ -20,7 +20,7 @@ struct Proof {
   double analytic = 0, difference = 0;
   double error = 0;     // |analytic - difference| / the larger of both; 0 where both are 0
   double step = 0;      // the h of (L(x + h) - L(x - h)) / (2 h)
-  double rounding = 0;  // what the rounding of two losses alone can make of the difference
+  double rounding = 0;  // what rounding alone can make of the difference
   bool agrees() const;  // to a relative error of 1e-5, or to the rounding
 };
 
@@ -38,12 +38,11 @@ class Prover {
   // Proves the gradient of one cell of value `place` of the record: the cell is moved up and down, a leaf's
   // before the run, a computed one as soon as its op has run, so that whatever reads it reads the moved one.
   //
-  // The first step h is 1e-3 times the cell or the root mean square of its tensor, whichever is larger,
-  // to one digit, and
-  // the ops before the moved number are skipped. Where that difference does not agree with the gradient (a
-  // third derivative may be large, or the cell next to the kink of a relu), differences of all ops at seven
-  // steps from 1e-2 to 1e-8 are taken, and that one counts which differs least from its neighbour, whatever
-  // the gradient is.
+  // The first step h is 1e-3 times the cell or the root mean square of its tensor, whichever is larger, to
+  // one digit, and the ops before the moved number are skipped. Where that difference does not agree with the
+  // gradient (a third derivative may be large, or the cell next to the kink of a relu), differences of all
+  // ops at seven steps from 1e-2 to 1e-8 are taken, and that one counts which differs least from its
+  // neighbour and is least rounded, whatever the gradient is.
   //
   // Fails for a place or cell that the record does not have, and for a constant.
   Proof prove(size_t place, int64_t cell) const;
@@ -54,6 +53,7 @@ class Prover {
 
   Experiment experiment_;
   Course course_;
+  double rounding_of_loss_;
 };
 
 // The cells of a gradient that are proved: the largest, then others drawn at random; all where it has no

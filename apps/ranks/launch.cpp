@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,11 +33,58 @@ std::optional<int> number_in(const char* variable) {
   return std::from_chars(text, end, number).ptr == end ? std::optional(number) : std::nullopt;
 }
 
-volatile std::sig_atomic_t child = 0, was_told_to_end = 0;
+constexpr std::array passed_on{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
+
+// Signal handlers may use atomics that take no lock.
+std::atomic<pid_t> child = 0;          // 0 while there is none
+std::atomic<uint32_t> signals_to = 0;  // the child, a bit for each number
+std::atomic<bool> was_told_to_end = false;
+static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+void send_to_child() {
+  const pid_t to = child;
+  if (to == 0) return;
+  const uint32_t numbers = signals_to.exchange(0);
+  for (const int number : passed_on)
+    if (numbers & (1u << number)) kill(to, number);
+}
 
 extern "C" void pass_on(int number) {
-  if (number == SIGTERM) was_told_to_end = 1;
-  if (child > 0) kill(child, number);
+  if (number == SIGTERM) was_told_to_end = true;
+  signals_to |= 1u << number;
+  send_to_child();
+}
+
+// What a process did with the signals before they were passed on.
+using Actions = std::array<struct sigaction, passed_on.size()>;
+
+Actions pass_signals_on() {
+  child = 0, signals_to = 0, was_told_to_end = false;
+  // The flags lack SA_RESTART: waitpid() must return for the thread sanitizer to handle a signal.
+  struct sigaction action {};
+  action.sa_handler = pass_on;
+  sigemptyset(&action.sa_mask);
+  Actions before;
+  for (size_t i = 0; i < before.size(); ++i) sigaction(passed_on[i], &action, &before[i]);
+  return before;
+}
+
+// fork() with signals passed on to the child, those too that arrive before its number is known: in whichever
+// thread, since the handler is there before the child. The child itself has none.
+pid_t fork_with_signals() {
+  sigset_t held, mask;
+  sigemptyset(&held);
+  for (const int number : passed_on) sigaddset(&held, number);
+  pthread_sigmask(SIG_BLOCK, &held, &mask);
+  const Actions before = pass_signals_on();
+  const pid_t pid = fork();
+  if (pid <= 0)
+    for (size_t i = 0; i < before.size(); ++i) sigaction(passed_on[i], &before[i], nullptr);
+  else
+    child = pid;
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  send_to_child();
+  return pid;
 }
 
 }  // namespace
@@ -105,30 +154,17 @@ void write_as_launcher_does() {
 }
 
 int run_watched(const Launch& launch, const std::function<int()>& work) {
-  constexpr std::array passed{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
-  const pid_t parent = getpid();
-  sigset_t held, before;  // a signal waits until there is a child to pass it on to
-  sigemptyset(&held);
-  for (const int number : passed) sigaddset(&held, number);
-  pthread_sigmask(SIG_BLOCK, &held, &before);
-  const pid_t pid = fork();
-  if (pid <= 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const pid_t parent = getpid(), pid = fork_with_signals();
   if (pid < 0) return work();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(2);  // it ended before the line above
     return work();
   }
-  child = pid;
-  // The flags lack SA_RESTART: waitpid() must return for the thread sanitizer to handle a signal.
-  struct sigaction action {};
-  action.sa_handler = pass_on;
-  sigemptyset(&action.sa_mask);
-  for (const int number : passed) sigaction(number, &action, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  child = 0;
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   const int by = WTERMSIG(status);
   if (by != SIGTERM || !was_told_to_end)  // a launcher tells the ranks that are left

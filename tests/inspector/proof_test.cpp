@@ -105,6 +105,30 @@ TEST_CASE("proofs: a gradient that is wrong by a part in a thousand is found wro
   }
 }
 
+TEST_CASE("proofs: a small loss is rounded by what it is the difference of, and no further") {
+  const auto x = std::make_shared<Tensor>(Tensor::from({0.5, 0.25}, {2}, DType::f64).require_grad());
+  const auto far = std::make_shared<Tensor>(Tensor::from({1e10}, {1}, DType::f64));
+  const auto loss = [=] { return sum((*x + *far) - *far) + sum(square(*x)); };
+  Tape tape;
+  tape.keep_all();
+  const Tensor end = loss();
+  tape.backward(end);
+  Experiment experiment{PassRecord(tape, {{"x", *x}, {"loss", end}}),
+                        [=] {
+                          Tape again;
+                          again.keep_all();
+                          return loss().item();
+                        },
+                        [=](const std::string&) { return x.get(); }};
+  const size_t place = place_of(experiment.record, "x");
+  const Proof right = Prover(experiment).prove(place, 0);
+  CHECK(right.analytic == 2);
+  CHECK(right.error > 1e-5);  // a double near 1e10 is a multiple of 2e-6
+  CHECK(right.agrees());
+  experiment.record.values()[place].gradient.data<double>()[0] = 2.1;
+  CHECK_FALSE(Prover(experiment).prove(place, 0).agrees());
+}
+
 TEST_CASE("proofs: the largest cell and others, each once, the same for the same seed") {
   const Tensor gradient = Tensor::from({1, -9, 3, 0, 2, 5}, {6});
   const auto cells = cells_to_prove(gradient, 4, 7);

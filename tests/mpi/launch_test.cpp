@@ -4,8 +4,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <stop_token>
+#include <thread>
 
 #include "tests/mpi/on_ranks.h"
 
@@ -95,6 +98,21 @@ TEST_CASE("a rank that a signal has ended is named, but not where the launcher e
   });
   CHECK(by_launcher.code == 2);
   CHECK(by_launcher.err == "");
+}
+
+TEST_CASE("a signal that arrives while a rank is forked reaches it, whichever thread it arrives in") {
+  const std::jthread other([](const std::stop_token& ends) {  // which holds no signal back
+    while (!ends.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  for (int i = 0; i < 100; ++i) {
+    const Watched told = watched([] {
+      kill(getppid(), SIGTERM);
+      for (;;) pause();
+      return 0;
+    });
+    REQUIRE(told.code == 2);
+    REQUIRE(told.err == "");
+  }
 }
 
 TEST_CASE("the patience of ranks is a number of seconds") {
