@@ -46,9 +46,10 @@ double scale_of(const Tensor& x, int64_t cell) {
   return scale > 0 ? scale : 1;
 }
 
-// What the rounding of all results can add to the loss, to first order and as errors that know nothing of one
-// another: the root of the sum of (2^-53 y dy)^2 over the cells of every value y that is computed. A loss
-// near 0 is rounded by what it is the difference of, as two logits, and not by its own size.
+// The usual error of the loss: each op rounds its results y by at most 2^-53 y, which moves the loss by dy
+// times that, and independent errors add up to the root of the sum of their squares over all cells. The
+// loss's own size says too little: where it is the small difference of two logits, it has their rounding
+// errors.
 double rounding_of_loss(const PassRecord& record) {
   double squares = 0;
   for (const PassRecord::Value& value : record.values()) {
@@ -153,6 +154,7 @@ Proof Prover::with_step(size_t place, Ops ops, Proof proof, double h) const {
   proof.difference = (up - down) / (2 * h);
   const double larger = std::max(std::abs(proof.analytic), std::abs(proof.difference));
   proof.error = larger > 0 ? std::abs(proof.analytic - proof.difference) / larger : 0;
+  // The factor leaves room for ops that round more than once; models trained for a demo need no more than 2.
   proof.rounding = 8 * rounding_of_loss_ / h;
   return proof;
 }
@@ -162,7 +164,8 @@ Proof Prover::at_steadiest_step(size_t place, const Proof& proof, double scale) 
   for (const double part : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8})
     tried.push_back(with_step(place, Ops::all, proof, rounded(part * scale, 1)));
   size_t best = 1;
-  // Steps so small that both losses are the same number are steady too, and say nothing.
+  // Rounding counts too, because steps so small that both losses are the same number are steady and say
+  // nothing.
   const auto doubt = [&](size_t i) {
     return std::abs(tried[i].difference - tried[i - 1].difference) + tried[i].rounding;
   };

@@ -35,31 +35,33 @@ std::optional<int> number_in(const char* variable) {
 
 constexpr std::array passed_on{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 
-// Signal handlers may use atomics that take no lock.
-std::atomic<pid_t> child = 0;          // 0 while there is none
-std::atomic<uint32_t> signals_to = 0;  // the child, a bit for each number
+// A signal handler may use atomics that take no lock.
+std::atomic<pid_t> child = 0;      // 0 while there is none
+std::atomic<uint32_t> unsent = 0;  // signals that wait for the child, a bit for each number
 std::atomic<bool> was_told_to_end = false;
-static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free &&
+              std::atomic<bool>::is_always_lock_free);
 
 void send_to_child() {
   const pid_t to = child;
   if (to == 0) return;
-  const uint32_t numbers = signals_to.exchange(0);
+  const uint32_t numbers = unsent.exchange(0);
   for (const int number : passed_on)
     if (numbers & (1u << number)) kill(to, number);
 }
 
 extern "C" void pass_on(int number) {
   if (number == SIGTERM) was_told_to_end = true;
-  signals_to |= 1u << number;
+  unsent |= 1u << number;
   send_to_child();
 }
 
-// What a process did with the signals before they were passed on.
+// Actions are what the process did with each signal before it was passed on.
 using Actions = std::array<struct sigaction, passed_on.size()>;
 
+// Gives the signals to pass_on(), and returns the actions from before.
 Actions pass_signals_on() {
-  child = 0, signals_to = 0, was_told_to_end = false;
+  child = 0, unsent = 0, was_told_to_end = false;
   // The flags lack SA_RESTART: waitpid() must return for the thread sanitizer to handle a signal.
   struct sigaction action {};
   action.sa_handler = pass_on;
@@ -69,8 +71,9 @@ Actions pass_signals_on() {
   return before;
 }
 
-// fork() with signals passed on to the child, those too that arrive before its number is known: in whichever
-// thread, since the handler is there before the child. The child itself has none.
+// Forks. Signals are passed on to the child, whichever thread of this process they arrive in and however
+// early, because the handler is there before the child. This thread, the only one that the child keeps, holds
+// them back until the child has the actions from before.
 pid_t fork_with_signals() {
   sigset_t held, mask;
   sigemptyset(&held);

@@ -21,14 +21,14 @@ struct Watched {
   std::string err;
 };
 
-// As a program begins: doctest's handlers would speak in the child, and run_watched() leaves its own.
-void take_signals_as_usual() {
+// Removes all handlers: doctest's would speak in the child, and run_watched() leaves its own.
+void reset_signals() {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1}) std::signal(number, SIG_DFL);
 }
 
 // Returns the exit code that run_watched() gives the parent, and its words.
 Watched watched(const std::function<int()>& work) {
-  take_signals_as_usual();
+  reset_signals();
   const TemporaryFolder folder;
   const std::string file = folder / "err";
   std::fflush(stderr);
@@ -38,7 +38,7 @@ Watched watched(const std::function<int()>& work) {
   std::fflush(stderr);
   dup2(before, STDERR_FILENO);
   close(before);
-  take_signals_as_usual();
+  reset_signals();
   return {code, bytes_of(file)};
 }
 
