@@ -46,10 +46,9 @@ double scale_of(const Tensor& x, int64_t cell) {
   return scale > 0 ? scale : 1;
 }
 
-// The usual error of the loss: each op rounds its results y by at most 2^-53 y, which moves the loss by dy
-// times that, and independent errors add up to the root of the sum of their squares over all cells. The
-// loss's own size says too little: where it is the small difference of two logits, it has their rounding
-// errors.
+// This is the usual error of the loss. Each op rounds its results y by at most 2^-53 y, which moves the loss
+// by dy times that, and independent errors add up to the root of the sum of their squares over all cells. The
+// loss's own size says too little: where it is the small difference of two logits, it has their errors.
 double rounding_of_loss(const PassRecord& record) {
   double squares = 0;
   for (const PassRecord::Value& value : record.values()) {
