@@ -1,6 +1,7 @@
 #include "engine/ops/conv_bf16.h"
 
 #include <array>
+#include <optional>
 
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
@@ -179,10 +180,11 @@ class PackedWeight {
   template <class Place>
   void pack(const Bf16Kernels& kernels, const ConvSize& s, const bf16* weight, Place place) const {
     std::fill_n(turned_.data(), depth_ * n_, bf16(0.0f));
-    for (int64_t o = 0; o < s.out; ++o)
+    parallel_for(s.out, 1, [&](int64_t o, int64_t) {
       for (int64_t c = 0; c < s.in; ++c)
         for (int64_t k = 0; k < s.window(); ++k)
           turned_.data()[place(o, c, k)] = weight[(o * s.in + c) * s.window() + k];
+    });
     pack_bf16_panels(kernels, depth_, n_, {turned_.data(), n_}, panels_.data());
   }
 
@@ -200,30 +202,43 @@ int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
   return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
 }
 
-void convolved_gradient(const Bf16Kernels& kernels, const ConvSize& forward, const bf16* dy,
-                        const bf16* weight, const Target<bf16>& dx) {
-  const ConvSize s = turned_round(forward);
-  const PackedWeight packed = weight_of_windows(s);
-  if (DryRun::active()) return;
-  packed.pack(kernels, forward, weight,
-              [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, c, o, s.window() - 1 - k); });
-  parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    convolve_image(kernels, s, dy + b * s.height * s.width * s.in, packed.panels(), nullptr, dx.add,
-                   dx.data + b * s.positions() * s.out);
-  });
-}
+// The gradient of x, image by image.
+class InputGradients {
+ public:
+  InputGradients(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const Target<bf16>& dx)
+      : kernels_(kernels),
+        forward_(s),
+        round_(turned_round(s)),
+        turns_(turns_round(s)),
+        weight_(turns_ ? weight_of_windows(round_) : PackedWeight(s.out, s.window() * s.in)),
+        dy_(dy),
+        dx_(dx) {}
 
-void scattered_gradient(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* weight,
-                        const Target<bf16>& dx) {
-  const PackedWeight packed(s.out, s.window() * s.in);
-  if (DryRun::active()) return;
-  packed.pack(kernels, s, weight,
-              [&](int64_t o, int64_t c, int64_t k) { return (o * s.window() + k) * s.in + c; });
-  parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    scatter_to_image(kernels, s, dy + b * s.positions() * s.out, packed.panels(), dx.add,
-                     dx.data + b * s.height * s.width * s.in);
-  });
-}
+  void pack(const bf16* weight) const {
+    const ConvSize& s = forward_;
+    weight_.pack(kernels_, s, weight, [&](int64_t o, int64_t c, int64_t k) {
+      return turns_ ? place_in_windows(round_, c, o, s.window() - 1 - k) : (o * s.window() + k) * s.in + c;
+    });
+  }
+
+  void image(int64_t b) const {
+    const ConvSize& s = forward_;
+    const bf16* dy = dy_ + b * s.positions() * s.out;
+    bf16* dx = dx_.data + b * s.height * s.width * s.in;
+    if (turns_)
+      convolve_image(kernels_, round_, dy, weight_.panels(), nullptr, dx_.add, dx);
+    else
+      scatter_to_image(kernels_, s, dy, weight_.panels(), dx_.add, dx);
+  }
+
+ private:
+  const Bf16Kernels& kernels_;
+  ConvSize forward_, round_;  // round_: the convolution that dx is, where turns_
+  bool turns_;
+  PackedWeight weight_;
+  const bf16* dy_;
+  Target<bf16> dx_;
+};
 
 }  // namespace
 
@@ -243,22 +258,27 @@ void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16
 
 void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* x,
                         const bf16* weight, const LayerGradients<bf16>& gradients) {
-  const auto& [dx, dweight, dbias] = gradients;
-  if (dx) (turns_round(s) ? convolved_gradient : scattered_gradient)(kernels, s, dy, weight, dx);
-  if (!dweight && !dbias) return;
+  const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
+  std::optional<InputGradients> inputs;
+  if (dx) inputs.emplace(kernels, s, dy, dx);
+  const bool summed = dweight || dbias;
   const BandSize size = pair_band(s);
   const ConvSums sums(s, s.kernel_h * sums_row(size), sums_row(size), size.channels);
-  const Workspace<float> parts(sums.elements());
+  const Workspace<float> parts(summed ? sums.elements() : 0);
   if (DryRun::active()) return;
-  const bool biased = bool(dbias);  // clang 14 captures no structured binding
-  parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
-    float* own = parts.data() + begin / sums.grain * sums.stride;
-    std::fill_n(own, sums.stride, 0.0f);
-    for (int64_t b = begin; b < end; ++b)
-      sums_of_image(kernels, s, dy + b * s.positions() * s.out, x + b * s.height * s.width * s.in, own,
-                    biased ? own + s.out * sums.length : nullptr);
+  if (inputs) inputs->pack(weight);
+  // Both gradients of an image follow one another, so that the second finds its dy in the cache.
+  parallel_for(s.images, summed ? sums.grain : 1, [&](int64_t begin, int64_t end) {
+    float* own = summed ? parts.data() + begin / sums.grain * sums.stride : nullptr;
+    if (summed) std::fill_n(own, sums.stride, 0.0f);
+    for (int64_t b = begin; b < end; ++b) {
+      if (inputs) inputs->image(b);
+      if (summed)
+        sums_of_image(kernels, s, dy + b * s.positions() * s.out, x + b * s.height * s.width * s.in, own,
+                      dbias ? own + s.out * sums.length : nullptr);
+    }
   });
-  sums.total(s, parts.data(), dweight, dbias);
+  if (summed) sums.total(s, parts.data(), dweight, dbias);
 }
 
 }  // namespace tessera

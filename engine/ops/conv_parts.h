@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {
@@ -41,25 +42,26 @@ struct ConvSums {
 
   int64_t elements() const { return chunks * stride; }
 
-  // Adds up the chunks in their order and leaves the gradients where they belong. parts [chunks, stride]
+  // Adds up the chunks in their order, in the first one's memory, and leaves the gradients where they belong.
+  // parts [chunks, stride]
   template <class T>
-  void total(const ConvSize& s, const Wide<T>* parts, const Target<T>& dweight,
-             const Target<T>& dbias) const {
-    const auto add_up = [&](int64_t n, const Wide<T>* part, const auto& at, const Target<T>& out) {
-      if (!out) return;
-      for (int64_t i = 0; i < n; ++i) {
-        Wide<T> sum = out.add ? Wide<T>(out.data[i]) : Wide<T>(0);
-        for (int64_t p = 0; p < chunks; ++p) sum += part[p * stride + at(i)];
-        out.data[i] = T(sum);
-      }
+  void total(const ConvSize& s, Wide<T>* parts, const Target<T>& dweight, const Target<T>& dbias) const {
+    const auto write = [&](const Target<T>& to, int64_t i, Wide<T> sum) {
+      to.data[i] = T(to.add ? Wide<T>(to.data[i]) + sum : sum);
     };
-    const auto turned = [&](int64_t i) {  // of weight i = (o, c, k) among (o, k, c)
-      const int64_t k = i % s.window(), c = i / s.window() % s.in, o = i / s.window() / s.in;
+    // Where weight (o, c, k) lies among (o, k, c).
+    const auto place = [&](int64_t o, int64_t c, int64_t k) {
       return o * length + k / s.kernel_w * row + k % s.kernel_w * pixel + c;
     };
-    add_up(s.out * s.in * s.window(), parts, turned, dweight);
-    add_up(
-        s.out, parts + s.out * length, [](int64_t i) { return i; }, dbias);
+    parallel_for(dweight ? s.out : 0, 1, [&](int64_t o, int64_t) {
+      add_parts(o * length, (o + 1) * length, chunks, stride, parts);
+      for (int64_t c = 0; c < s.in; ++c)
+        for (int64_t k = 0; k < s.window(); ++k)
+          write(dweight, (o * s.in + c) * s.window() + k, parts[place(o, c, k)]);
+    });
+    if (!dbias) return;
+    add_parts(s.out * length, s.out * length + s.out, chunks, stride, parts);
+    for (int64_t o = 0; o < s.out; ++o) write(dbias, o, parts[s.out * length + o]);
   }
 };
 
