@@ -202,7 +202,8 @@ int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
   return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
 }
 
-// The gradient of x, image by image.
+// dx, image by image: where the stride is 1 it is a convolution of dy by the flipped weight, otherwise each
+// window's gradient is scattered to its pixels.
 class InputGradients {
  public:
   InputGradients(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const Target<bf16>& dx)
@@ -233,8 +234,8 @@ class InputGradients {
 
  private:
   const Bf16Kernels& kernels_;
-  ConvSize forward_, round_;  // round_: the convolution that dx is, where turns_
-  bool turns_;
+  ConvSize forward_, round_;  // sizes of the convolution and of the one that dx is
+  bool turns_;                // whether dx is one (turns_round())
   PackedWeight weight_;
   const bf16* dy_;
   Target<bf16> dx_;

@@ -46,22 +46,20 @@ struct ConvSums {
   // parts [chunks, stride]
   template <class T>
   void total(const ConvSize& s, Wide<T>* parts, const Target<T>& dweight, const Target<T>& dbias) const {
-    const auto write = [&](const Target<T>& to, int64_t i, Wide<T> sum) {
-      to.data[i] = T(to.add ? Wide<T>(to.data[i]) + sum : sum);
-    };
-    // Where weight (o, c, k) lies among (o, k, c).
+    // Weight (o, c, k) lies in this place of a chunk, whose order is (o, k, c).
     const auto place = [&](int64_t o, int64_t c, int64_t k) {
       return o * length + k / s.kernel_w * row + k % s.kernel_w * pixel + c;
     };
     parallel_for(dweight ? s.out : 0, 1, [&](int64_t o, int64_t) {
       add_parts(o * length, (o + 1) * length, chunks, stride, parts);
       for (int64_t c = 0; c < s.in; ++c)
-        for (int64_t k = 0; k < s.window(); ++k)
-          write(dweight, (o * s.in + c) * s.window() + k, parts[place(o, c, k)]);
+        write_each(0, s.window(), dweight.data + (o * s.in + c) * s.window(), dweight.add,
+                   [&](int64_t k) { return parts[place(o, c, k)]; });
     });
     if (!dbias) return;
-    add_parts(s.out * length, s.out * length + s.out, chunks, stride, parts);
-    for (int64_t o = 0; o < s.out; ++o) write(dbias, o, parts[s.out * length + o]);
+    Wide<T>* const bias = parts + s.out * length;
+    add_parts(0, s.out, chunks, stride, bias);
+    write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return bias[o]; });
   }
 };
 
