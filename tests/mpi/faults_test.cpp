@@ -142,8 +142,7 @@ TEST_CASE("a rank with another config is refused, and so is a second run in the 
   const TemporaryFolder folder;
   const std::string run = folder / "run";
   const std::string one = "train --out " + run + few_batches(small_vit_of_ranks);
-  const Said differing =
-      tessera_program(one + " : -n 1 " + program_path() + " " + one + " --seed 7", start_ranks + " -n 1");
+  const Said differing = on_ranks(1, one + " : -n 1 " + program_path() + " " + one + " --seed 7");
   CAPTURE(differing.err);
   CHECK(differing.code == 2);
   CHECK(says_line(differing, "rank 1 has another config than rank 0"));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/commands/program.h"
+#include "tests/mpi/mpirun_watch.h"
 #include "tests/sanitized.h"
 
 namespace tessera {
@@ -18,13 +19,20 @@ inline bool with_mpi() {
 }
 
 // Starts ranks, and ends those that hang. Sanitized ranks take several times as long.
-inline const std::string start_ranks = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout " +
-                                       std::string(sanitized ? "600" : "120") + " mpirun --oversubscribe";
+inline std::string start_ranks(const std::string& pid_file) {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout --kill-after=10 " +
+         std::string(sanitized ? "600" : "120") + " mpirun --oversubscribe --report-pid " + pid_file;
+}
 
 // Runs the program on so many ranks, without an input, which mpirun would pass on.
 inline Said on_ranks(int ranks, const std::string& arguments, const std::string& before = "") {
-  return tessera_program(arguments + " </dev/null",
-                         before + " " + start_ranks + " -n " + std::to_string(ranks));
+  const TemporaryFolder folder;
+  const std::string pid_file = folder / "pid";
+  MpirunWatch watch(pid_file);
+  Said said = tessera_program(arguments + " </dev/null",
+                              before + " " + start_ranks(pid_file) + " -n " + std::to_string(ranks));
+  said.code = watch.code_of_ranks().value_or(said.code);
+  return said;
 }
 
 // One rank is started by the first command line, the others by the second.
@@ -33,9 +41,10 @@ inline Said on_unlike_ranks(const std::string& first, const std::string& second,
   const std::string of_first = " -n 1 " + first, of_others = " -n " + std::to_string(others) + " " + second;
   const std::string all = first_is_rank_0 ? of_first + " :" + of_others : of_others + " :" + of_first;
   const TemporaryFolder folder;
-  const std::string err = folder / "err";
-  const int status = std::system((start_ranks + all + " </dev/null >/dev/null 2>" + err).c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", bytes_of(err)};
+  const std::string err = folder / "err", pid_file = folder / "pid";
+  MpirunWatch watch(pid_file);
+  const int status = std::system((start_ranks(pid_file) + all + " </dev/null >/dev/null 2>" + err).c_str());
+  return {watch.code_of_ranks().value_or(WIFEXITED(status) ? WEXITSTATUS(status) : -1), "", bytes_of(err)};
 }
 
 // Weights, moments, average and metrics have the same bytes.
