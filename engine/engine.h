@@ -11,6 +11,7 @@
 #include "engine/core/device.h"
 #include "engine/core/dtype.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/named_tensors.h"
 #include "engine/core/parallel.h"
 #include "engine/core/random.h"

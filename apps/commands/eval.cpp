@@ -22,6 +22,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/validation.h"
 #include "apps/training/whole_pictures.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/printable.h"
 #include "engine/core/replay.h"
 #include "engine/io/file.h"
@@ -134,6 +135,7 @@ Json result_of(const Checkpoint& checkpoint, const Dataset& dataset, const Optio
 Json sliding_result(const Checkpoint& checkpoint, const Model& model, const Dataset& dataset,
                     const Options& options) {
   const DType type = trainable(model.parameters).front().second.dtype();
+  const FrozenWeights frozen(model.parameters.state());
   const CropSegmenter segmenter{
       [&](const Tensor& images) {
         Pass pass;

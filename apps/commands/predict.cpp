@@ -22,6 +22,7 @@
 #include "data/augment/pipeline.h"
 #include "data/formats/resize.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
 
@@ -197,6 +198,7 @@ ExitCode run(Options options) {
     fs::create_directories(options.overlay, error);
     check(!error, options.overlay, ": the folder cannot be made: ", error.message());
   }
+  const FrozenWeights frozen(checkpoint.model.parameters.state());
   Json rows = Json::array();
   int64_t refused = 0;
   for (size_t i = 0; i < images.size(); ++i) {

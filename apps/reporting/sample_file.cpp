@@ -8,6 +8,7 @@
 #include "apps/reporting/sample_grid.h"
 #include "data/formats/numpy.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/io/checksum.h"
 #include "engine/io/file.h"
 #include "models/diffusion.h"
@@ -153,6 +154,7 @@ void write_samples(const Checkpoint& checkpoint, const SampleSet& set, const Sam
   const auto numbers = static_cast<size_t>(channels * side * side);
   PartialFile file(path.string() + ".partial", identity_of(checkpoint, set, how, device),
                    latents ? numbers * sizeof(float) : numbers);
+  const FrozenWeights frozen(checkpoint.model.parameters.state());
   while (file.count() < set.count) {
     draw_batch(checkpoint, set, how, device, file);
     if (on_progress) on_progress(file.count());

@@ -6,6 +6,7 @@
 
 #include "apps/reporting/sheet.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "models/diffusion.h"
 
 namespace tessera {
@@ -97,6 +98,7 @@ Image draw_sample_grid(const Checkpoint& checkpoint, const SampleGrid& grid, con
         " draws an autoencoder's latents, of which its decoder makes pictures; give --format npz");
   const int64_t size = checkpoint.data.image_size, images = std::ssize(grid.classes) * grid.count;
   GridSheet sheet(grid, checkpoint);
+  const FrozenWeights frozen(checkpoint.model.parameters.state());
   for (int64_t first = 0; first < images; first += at_once) {
     std::vector<int64_t> labels;
     for (int64_t i = first; i < std::min(images, first + at_once); ++i)

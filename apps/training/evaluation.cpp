@@ -10,6 +10,7 @@
 #include "apps/training/ranks.h"
 #include "apps/training/step_batch.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/ops/loss.h"
 #include "engine/ops/shape.h"
 #include "engine/optim/parameter_groups.h"
@@ -241,6 +242,7 @@ const Tensor& targets_of(const Batch& batch, Task task) {
 std::optional<Evaluation> evaluate(const Model& model, Loader& loader, const EvaluateOptions& options) {
   Evaluation result;
   result.task = task_of(model.config);
+  const FrozenWeights frozen(model.parameters.state());
   loader.start(0);
   while (!options.go_on || options.go_on(result.images)) {
     const Batch* batch = loader.next();

@@ -20,8 +20,8 @@ namespace tessera {
 ///   TokenLayoutScope  where attention's tokens lie on the image   models/parts/token_layout.h
 ///   DecayWatch        is told of every spatial decay              models/parts/decay_watch.h
 ///
-/// Four settings hold for the whole process: set_threads() and SmallChunks (parallel.h), allow_tf32()
-/// (replay.h), poison_new_storage() (storage.h).
+/// Five settings hold for the whole process: set_threads() and SmallChunks (parallel.h), allow_tf32()
+/// (replay.h), poison_new_storage() (storage.h), FrozenWeights (frozen_weights.h).
 template <class Scope> class ThreadScope {
  public:
   ThreadScope(const ThreadScope&) = delete;

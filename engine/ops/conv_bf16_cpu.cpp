@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "engine/core/made_of_weight.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
@@ -169,34 +170,27 @@ void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy
     write_each(0, s.out, dbias, true, [at = dy + r * s.out](int64_t o) { return float(at[o]); });
 }
 
-// The weight as a right factor [depth, n] in panels.
-class PackedWeight {
- public:
-  PackedWeight(int64_t depth, int64_t n)
-      : depth_(depth), n_(n), turned_(depth * n), panels_(bf16_packed_elements(depth, n)) {}
+// The weight as a right factor [depth, n] in panels. Element place(o, c, k) of it, counted row by row, is
+// weight[o, c, k], k the tap of the window; others are 0.
+template <class Place>
+MadeOfWeight<bf16> packed_weight(const Bf16Kernels& kernels, const ConvSize& s, const char* kind,
+                                 int64_t depth, int64_t n, const bf16* weight, Place place) {
+  return {weight, kind, bf16_packed_elements(depth, n), [&](bf16* panels) {
+            const Workspace<bf16> turned(depth * n);
+            if (DryRun::active()) return;
+            std::fill_n(turned.data(), depth * n, bf16(0.0f));
+            parallel_for(s.out, 1, [&](int64_t o, int64_t) {
+              for (int64_t c = 0; c < s.in; ++c)
+                for (int64_t k = 0; k < s.window(); ++k)
+                  turned.data()[place(o, c, k)] = weight[(o * s.in + c) * s.window() + k];
+            });
+            pack_bf16_panels(kernels, depth, n, {turned.data(), n}, panels);
+          }};
+}
 
-  // Element place(o, c, k) of the factor, counted row by row, is weight[o, c, k], k the tap of the window;
-  // others are 0.
-  template <class Place>
-  void pack(const Bf16Kernels& kernels, const ConvSize& s, const bf16* weight, Place place) const {
-    std::fill_n(turned_.data(), depth_ * n_, bf16(0.0f));
-    parallel_for(s.out, 1, [&](int64_t o, int64_t) {
-      for (int64_t c = 0; c < s.in; ++c)
-        for (int64_t k = 0; k < s.window(); ++k)
-          turned_.data()[place(o, c, k)] = weight[(o * s.in + c) * s.window() + k];
-    });
-    pack_bf16_panels(kernels, depth_, n_, {turned_.data(), n_}, panels_.data());
-  }
-
-  const bf16* panels() const { return panels_.data(); }
-
- private:
-  int64_t depth_, n_;
-  Workspace<bf16> turned_, panels_;
-};
-
-// As the right factor of the windows that a band holds, [kernel_h * across, out].
-PackedWeight weight_of_windows(const ConvSize& s) { return {s.kernel_h * pair_band(s).across, s.out}; }
+// The right factor of the windows that a band holds: its depth, and the place of a tap's weight among [depth,
+// out].
+int64_t windows_depth(const ConvSize& s) { return s.kernel_h * pair_band(s).across; }
 int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
   const BandSize size = pair_band(s);
   return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
@@ -206,37 +200,44 @@ int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
 // window's gradient is scattered to its pixels.
 class InputGradients {
  public:
-  InputGradients(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const Target<bf16>& dx)
+  InputGradients(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* weight,
+                 const Target<bf16>& dx)
       : kernels_(kernels),
         forward_(s),
         round_(turned_round(s)),
         turns_(turns_round(s)),
-        weight_(turns_ ? weight_of_windows(round_) : PackedWeight(s.out, s.window() * s.in)),
+        weight_(turns_ ? turned_weight(weight) : weight_of_outputs(weight)),
         dy_(dy),
         dx_(dx) {}
-
-  void pack(const bf16* weight) const {
-    const ConvSize& s = forward_;
-    weight_.pack(kernels_, s, weight, [&](int64_t o, int64_t c, int64_t k) {
-      return turns_ ? place_in_windows(round_, c, o, s.window() - 1 - k) : (o * s.window() + k) * s.in + c;
-    });
-  }
 
   void image(int64_t b) const {
     const ConvSize& s = forward_;
     const bf16* dy = dy_ + b * s.positions() * s.out;
     bf16* dx = dx_.data + b * s.height * s.width * s.in;
     if (turns_)
-      convolve_image(kernels_, round_, dy, weight_.panels(), nullptr, dx_.add, dx);
+      convolve_image(kernels_, round_, dy, weight_.data(), nullptr, dx_.add, dx);
     else
-      scatter_to_image(kernels_, s, dy, weight_.panels(), dx_.add, dx);
+      scatter_to_image(kernels_, s, dy, weight_.data(), dx_.add, dx);
   }
 
  private:
+  MadeOfWeight<bf16> turned_weight(const bf16* weight) const {
+    return packed_weight(kernels_, forward_, "conv2d, dx", windows_depth(round_), round_.out, weight,
+                         [this](int64_t o, int64_t c, int64_t k) {
+                           return place_in_windows(round_, c, o, forward_.window() - 1 - k);
+                         });
+  }
+
+  MadeOfWeight<bf16> weight_of_outputs(const bf16* weight) const {
+    const ConvSize& s = forward_;
+    return packed_weight(kernels_, s, "conv2d, dx of windows", s.out, s.window() * s.in, weight,
+                         [&](int64_t o, int64_t c, int64_t k) { return (o * s.window() + k) * s.in + c; });
+  }
+
   const Bf16Kernels& kernels_;
   ConvSize forward_, round_;  // sizes of the convolution and of the one that dx is
   bool turns_;                // whether dx is one (turns_round())
-  PackedWeight weight_;
+  MadeOfWeight<bf16> weight_;
   const bf16* dy_;
   Target<bf16> dx_;
 };
@@ -245,14 +246,14 @@ class InputGradients {
 
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
                        const bf16* bias, bf16* y) {
-  const PackedWeight packed = weight_of_windows(s);
+  const auto place = [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); };
+  const MadeOfWeight<bf16> packed =
+      packed_weight(kernels, s, "conv2d", windows_depth(s), s.out, weight, place);
   const Workspace<float> start(bias ? whole_bf16_panels(s.out) : 0);
   if (DryRun::active()) return;
-  packed.pack(kernels, s, weight,
-              [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); });
   if (bias) std::fill(std::copy_n(bias, s.out, start.data()), start.data() + whole_bf16_panels(s.out), 0.0f);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    convolve_image(kernels, s, x + b * s.height * s.width * s.in, packed.panels(),
+    convolve_image(kernels, s, x + b * s.height * s.width * s.in, packed.data(),
                    bias ? start.data() : nullptr, false, y + b * s.positions() * s.out);
   });
 }
@@ -261,13 +262,12 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
                         const bf16* weight, const LayerGradients<bf16>& gradients) {
   const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   std::optional<InputGradients> inputs;
-  if (dx) inputs.emplace(kernels, s, dy, dx);
+  if (dx) inputs.emplace(kernels, s, dy, weight, dx);
   const bool summed = dweight || dbias;
   const BandSize size = pair_band(s);
   const ConvSums sums(s, s.kernel_h * sums_row(size), sums_row(size), size.channels);
   const Workspace<float> parts(summed ? sums.elements() : 0);
   if (DryRun::active()) return;
-  if (inputs) inputs->pack(weight);
   // Both gradients of an image follow one another, so that the second finds its dy in the cache.
   parallel_for(s.images, summed ? sums.grain : 1, [&](int64_t begin, int64_t end) {
     float* own = summed ? parts.data() + begin / sums.grain * sums.stride : nullptr;

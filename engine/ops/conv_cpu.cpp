@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/core/dispatch.h"
+#include "engine/core/made_of_weight.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
@@ -29,36 +30,26 @@ template <class W> int64_t rows_at_once(const ConvSize& s) {
   return rows_at_once(s, row_length<W>(s) * static_cast<int64_t>(sizeof(W)));
 }
 
-// The weight as a matrix B [parts, depth, n], each part in panels.
-template <class T> class PackedWeight {
- public:
+// The weight as a matrix B [parts, depth, n], each part in panels. Element place(o, c, k) of B, counted row
+// by row, is weight[o, c, k], k the tap of the window.
+template <class T, class Place>
+MadeOfWeight<Wide<T>> packed_weight(const ConvSize& s, const char* kind, int64_t parts, int64_t depth,
+                                    int64_t n, const T* weight, Place place) {
   using W = Wide<T>;
-
-  PackedWeight(int64_t parts, int64_t depth, int64_t n)
-      : parts_(parts),
-        depth_(depth),
-        n_(n),
-        turned_(parts * depth * n),
-        panels_(parts * packed_elements<W>(depth, n)) {}
-
-  // Element place(o, c, k) of B, counted row by row, is weight[o, c, k], k the tap of the window.
-  template <class Place> void pack(const ConvSize& s, const T* weight, Place place) const {
-    for (int64_t o = 0; o < s.out; ++o)
-      for (int64_t c = 0; c < s.in; ++c)
-        for (int64_t k = 0; k < s.window(); ++k)
-          turned_.data()[place(o, c, k)] = W(weight[(o * s.in + c) * s.window() + k]);
-    for (int64_t p = 0; p < parts_; ++p)
-      for (int64_t j = 0; j < n_; j += panel_width<W>)
-        pack_panel<W>(depth_, n_, {turned_.data() + p * depth_ * n_, n_, 1}, j,
-                      panels_.data() + p * packed_elements<W>(depth_, n_) + j * depth_);
-  }
-
-  const W* panels() const { return panels_.data(); }
-
- private:
-  int64_t parts_, depth_, n_;
-  Workspace<W> turned_, panels_;
-};
+  return {weight, kind, parts * packed_elements<W>(depth, n), [&](W* panels) {
+            const Workspace<W> turned(parts * depth * n);
+            if (DryRun::active()) return;
+            parallel_for(s.out, 1, [&](int64_t o, int64_t) {
+              for (int64_t c = 0; c < s.in; ++c)
+                for (int64_t k = 0; k < s.window(); ++k)
+                  turned.data()[place(o, c, k)] = W(weight[(o * s.in + c) * s.window() + k]);
+            });
+            for (int64_t p = 0; p < parts; ++p)
+              for (int64_t j = 0; j < n; j += panel_width<W>)
+                pack_panel<W>(depth, n, {turned.data() + p * depth * n, n, 1}, j,
+                              panels + p * packed_elements<W>(depth, n) + j * depth);
+          }};
+}
 
 // The sums of some rows of windows, [rows, out_w, out], from `start` on; `pixels` is what the first window
 // reads. A panel of a kernel row's weight stays in the first cache while all the windows pass.
@@ -197,20 +188,21 @@ void sums_of_image(const ConvSize& s, const Wide<T>* dy, const T* image, Wide<T>
 template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
   const bool turns = turns_round(s);
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
-  const PackedWeight<T> packed(turns ? s.kernel_h : 1, turns ? s.kernel_w * s.out : s.out,
-                               turns ? s.in : s.window() * s.in);
-  if (DryRun::active()) return;
-  packed.pack(s, weight, [=](int64_t o, int64_t c, int64_t k) {
+  const auto place = [=](int64_t o, int64_t c, int64_t k) {
     return turns ? ((s.window() - 1 - k) * s.out + o) * s.in + c : (o * s.window() + k) * s.in + c;
-  });
+  };
+  const MadeOfWeight<Wide<T>> packed =
+      turns ? packed_weight(s, "conv2d, dx", s.kernel_h, s.kernel_w * s.out, s.in, weight, place)
+            : packed_weight(s, "conv2d, dx of windows", 1, s.out, s.window() * s.in, weight, place);
+  if (DryRun::active()) return;
   const ConvSize round = turns ? turned_round(s) : s;
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     const T* from = dy + b * outputs;
     T* to = dx.data + b * pixels;
     if (turns)
-      convolve_image<T>(round, from, packed.panels(), nullptr, dx.add, to);
+      convolve_image<T>(round, from, packed.data(), nullptr, dx.add, to);
     else
-      scatter_to_image<T>(s, wide_copy<of_dy>(from, outputs), packed.panels(), dx.add, to);
+      scatter_to_image<T>(s, wide_copy<of_dy>(from, outputs), packed.data(), dx.add, to);
   });
 }
 
@@ -224,14 +216,15 @@ void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, c
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
       return conv_forward_bf16(*kernels, s, x, weight, bias, y);
-  const PackedWeight<T> packed(s.kernel_h, s.kernel_w * s.in, s.out);
+  const MadeOfWeight<W> packed =
+      packed_weight(s, "conv2d", s.kernel_h, s.kernel_w * s.in, s.out, weight,
+                    [&](int64_t o, int64_t c, int64_t k) { return (k * s.in + c) * s.out + o; });
   const Workspace<W> start(bias ? s.out : 0);
   if (DryRun::active()) return;
-  packed.pack(s, weight, [=](int64_t o, int64_t c, int64_t k) { return (k * s.in + c) * s.out + o; });
   if (bias) std::copy_n(bias, s.out, start.data());
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    convolve_image(s, x + b * s.height * s.width * s.in, packed.panels(), bias ? start.data() : nullptr,
-                   false, y + b * s.positions() * s.out);
+    convolve_image(s, x + b * s.height * s.width * s.in, packed.data(), bias ? start.data() : nullptr, false,
+                   y + b * s.positions() * s.out);
   });
 }
 

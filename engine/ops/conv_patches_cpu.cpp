@@ -1,6 +1,7 @@
 #include "engine/ops/conv_patches.h"
 
 #include "engine/core/dispatch.h"
+#include "engine/core/made_of_weight.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
@@ -51,11 +52,11 @@ template <class T> T sum_of(const Target<T>& target, int64_t at, T value) {
 
 template <class T> void patches_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   const LinearSize size = linear_size(s);
-  const Workspace<T> windows(size.rows * size.in), turned(size.out * size.in);
-  if (!DryRun::active()) {
-    copy_windows(s, x, windows.data());
-    turn_weight(s, weight, turned.data());
-  }
+  const Workspace<T> windows(size.rows * size.in);
+  const MadeOfWeight<T> turned(weight, "patches", size.out * size.in, [&](T* to) {
+    if (!DryRun::active()) turn_weight(s, weight, to);
+  });
+  if (!DryRun::active()) copy_windows(s, x, windows.data());
   LinearKernels<Cpu>::forward<T>(size, windows.data(), turned.data(), bias, Activation::none, y, nullptr);
 }
 

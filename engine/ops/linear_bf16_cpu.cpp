@@ -2,6 +2,7 @@
 #include <array>
 
 #include "engine/core/dispatch.h"
+#include "engine/core/made_of_weight.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
@@ -155,10 +156,12 @@ void total(const Bf16Kernels& kernels, int64_t groups, int64_t rows, int64_t col
 void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, const bf16* x,
                          const bf16* weight, const bf16* bias, Activation f, bf16* y, bf16* slope) {
   const auto [rows, in, out] = size;
-  const Workspace<bf16> panels(bf16_packed_elements(in, out));
+  const MadeOfWeight<bf16> panels(weight, "linear", bf16_packed_elements(in, out),
+                                  [&, in = in, out = out](bf16* to) {
+                                    if (!DryRun::active()) pack_all(kernels, in, out, {weight, in, true}, to);
+                                  });
   const Workspace<float> first(bias ? whole_bf16_panels(out) : 0);
   if (DryRun::active()) return;
-  pack_all(kernels, in, out, {weight, in, true}, panels.data());
   if (bias) std::fill(std::copy_n(bias, out, first.data()), first.data() + whole_bf16_panels(out), 0.0f);
   const float* start = bias ? first.data() : nullptr;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));

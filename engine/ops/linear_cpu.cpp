@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/core/dispatch.h"
+#include "engine/core/made_of_weight.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
@@ -150,9 +151,11 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
       return linear_forward_bf16(*kernels, size, x, weight, bias, f, y, slope);
   using W = Wide<T>;
   const auto [rows, in, out] = size;
-  const Workspace<W> panels(packed_elements<W>(in, out)), first(bias ? out : 0);
+  const MadeOfWeight<W> panels(weight, "linear", packed_elements<W>(in, out), [=, in = in, out = out](W* to) {
+    if (!DryRun::active()) pack_panels<T>(in, out, {weight, 1, in}, to);
+  });
+  const Workspace<W> first(bias ? out : 0);
   if (DryRun::active()) return;
-  pack_panels<T>(in, out, {weight, 1, in}, panels.data());
   if (bias) std::copy_n(bias, out, first.data());
   const W* start = bias ? first.data() : nullptr;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));

@@ -6,6 +6,7 @@
 #include "apps/options/options.h"
 #include "apps/reporting/measuring.h"
 #include "apps/reporting/table.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/parallel.h"
 
 namespace tessera {
@@ -29,6 +30,7 @@ ExitCode bench_infer(const ModelBench& bench) {
   const Json config = bench.source.config();
   const Model model = bench.build_model(config);
   const Tensor images = bench.images(model);
+  const FrozenWeights frozen(model.parameters.state());
   Pass pass;
   const Measured measured = measure(bench, [&] {
     const Tensor logits = model.logits(images, pass);

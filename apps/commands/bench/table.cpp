@@ -12,6 +12,7 @@
 #include "apps/reporting/published_table.h"
 #include "apps/reporting/table.h"
 #include "engine/core/error.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/parallel.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
@@ -35,6 +36,7 @@ struct Options {
 double throughput(const ModelBench& bench, const Json& config) {
   const Model model = bench.build_model(config);
   const Tensor images = bench.images(model);
+  const FrozenWeights frozen(model.parameters.state());
   Pass pass;
   const auto step = [&] { model.logits(images, pass).to(Device::cpu); };
   for (int64_t i = 0; i < bench.warmup; ++i) step();

@@ -1,0 +1,96 @@
+#include "engine/core/frozen_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "engine/core/made_of_weight.h"
+
+namespace tessera {
+
+namespace {
+
+// The kind of what was made, its bytes, and the place in the weight where that which it was made of begins.
+using Key = std::tuple<std::string_view, size_t, const void*>;
+
+struct Frozen {
+  size_t bytes = 0;
+  int holders = 0;
+  std::map<Key, std::shared_ptr<const Storage>> made = {};
+};
+
+std::mutex mutex;                        // of the map
+std::map<const std::byte*, Frozen> all;  // by the weight's first byte
+
+// What is known of the weight in which this byte lies, or null.
+Frozen* frozen_at(const std::byte* byte) {
+  auto after = all.upper_bound(byte);
+  if (after == all.begin()) return nullptr;
+  const auto& [first, frozen] = *--after;
+  return byte < first + frozen.bytes ? &after->second : nullptr;
+}
+
+const std::byte* first_byte(const Tensor& weight) { return static_cast<const std::byte*>(weight.raw()); }
+const std::byte* first_byte(const Storage& made) { return static_cast<const std::byte*>(made.data()); }
+
+// What was made of a weight does not change either, and more may be made of it.
+void keep(std::shared_ptr<const Storage>& slot, const std::shared_ptr<const Storage>& made) {
+  if (slot) return;  // another thread has been faster
+  slot = made;
+  all[first_byte(*made)] = {.bytes = made->bytes()};
+}
+
+void forget(const std::byte* first) {
+  const auto at = all.find(first);
+  for (const auto& [key, made] : at->second.made)
+    if (made) forget(first_byte(*made));
+  all.erase(at);
+}
+
+}  // namespace
+
+FrozenWeights::FrozenWeights(NamedTensors weights) : weights_(std::move(weights)) {
+  const std::lock_guard lock(mutex);
+  for (const auto& [name, weight] : weights_) {
+    Frozen& frozen = all[first_byte(weight)];
+    frozen.bytes = std::max(frozen.bytes, weight.bytes());
+    ++frozen.holders;
+  }
+}
+
+FrozenWeights::~FrozenWeights() {
+  const std::lock_guard lock(mutex);
+  for (const auto& [name, weight] : weights_) {
+    const std::byte* const first = first_byte(weight);
+    if (--all.at(first).holders == 0) forget(first);
+  }
+}
+
+namespace detail {
+
+// The lock is open while make() runs, for the threads of its loops may run others' tasks meanwhile, which
+// come here too.
+std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* kind, size_t bytes,
+                                              const std::function<void(void*)>& make) {
+  const auto* first = static_cast<const std::byte*>(weight);
+  const auto known = [&]() -> std::shared_ptr<const Storage>* {
+    Frozen* const frozen = all.empty() ? nullptr : frozen_at(first);
+    return frozen ? &frozen->made[{kind, bytes, weight}] : nullptr;
+  };
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto* kept = known(); kept && *kept) return *kept;
+  }
+  const auto made = std::make_shared<const Storage>(Device::cpu, bytes);
+  make(made->data());
+  const std::lock_guard lock(mutex);
+  if (auto* kept = known()) keep(*kept, made);
+  return made;
+}
+
+}  // namespace detail
+
+}  // namespace tessera
