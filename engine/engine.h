@@ -22,6 +22,7 @@
 #include "engine/io/safetensors.h"
 #include "engine/nn/batch_norm.h"
 #include "engine/nn/conv2d.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/nn/init.h"
 #include "engine/nn/layer_norm.h"
 #include "engine/nn/linear.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/autograd/observe.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/elementwise.h"
@@ -106,7 +107,8 @@ EfficientNet::EfficientNet(const Json& config, const Scope& outer) {
 }
 
 Tensor EfficientNet::operator()(const Tensor& image, Pass& pass) const {
-  Tensor x = bn1(conv_stem(permute(image, {0, 2, 3, 1})), pass, Activation::silu);  // [B, H, W, stem_width]
+  Tensor x = conv_norm(conv_stem, bn1, permute(image, {0, 2, 3, 1}), pass,
+                       Activation::silu);  // [B, H, W, stem_width]
   for (const Block& block : blocks) x = block(x, pass);
   if (conv_head) x = bn2((*conv_head)(x), pass, Activation::silu);
   x = mean(x, {1, 2});

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/reduce.h"
@@ -66,9 +67,9 @@ Tensor LvVit::ConvStem::operator()(const Tensor& image, const Pass& pass) const 
   const ModuleScope here(path);
   const int64_t shift = shift_of(options.patch_size, options.ratio);
   const Tensor seen = options.directions ? shifted_copies(image, *options.directions, shift) : image;
-  Tensor x = bn1(conv1(permute(seen, {0, 2, 3, 1})), pass, Activation::relu);  // [B, H/2, W/2, c]
-  x = bn2(conv2(x), pass, Activation::relu);
-  x = bn3(conv3(x), pass, Activation::relu);
+  Tensor x = conv_norm(conv1, bn1, permute(seen, {0, 2, 3, 1}), pass, Activation::relu);  // [B, H/2, W/2, c]
+  x = conv_norm(conv2, bn2, x, pass, Activation::relu);
+  x = conv_norm(conv3, bn3, x, pass, Activation::relu);
   x = proj(x);
   return x.reshape({x.dim(0), x.dim(1) * x.dim(2), x.dim(3)});
 }

@@ -3,8 +3,7 @@
 #include <map>
 
 #include "engine/autograd/observe.h"
-#include "engine/ops/activations.h"
-#include "engine/ops/elementwise.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
@@ -47,8 +46,8 @@ Tensor ResNet::Block::shortcut(const Tensor& x) const {
 
 Tensor ResNet::Block::operator()(const Tensor& x, const Pass& pass) const {
   const ModuleScope here(path);
-  const Tensor branch = bn2(conv2(bn1(conv1(x), pass, Activation::relu)), pass);
-  return relu(add(branch, shortcut(x)));
+  const Tensor middle = conv_norm(conv1, bn1, x, pass, Activation::relu);
+  return conv_norm(conv2, bn2, middle, pass, Activation::relu, shortcut(x));
 }
 
 ResNet::ResNet(const Json& config, const Scope& scope) {
@@ -80,7 +79,7 @@ ResNet::ResNet(const Json& config, const Scope& scope) {
 }
 
 Tensor ResNet::operator()(const Tensor& image, Pass& pass) const {
-  Tensor x = bn1(conv1(permute(image, {0, 2, 3, 1})), pass, Activation::relu);  // [B, H, W, width]
+  Tensor x = conv_norm(conv1, bn1, permute(image, {0, 2, 3, 1}), pass, Activation::relu);  // [B, H, W, width]
   for (const Block& block : blocks) x = block(x, pass);
   return fc(mean(x, {1, 2}));
 }

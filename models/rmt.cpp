@@ -6,6 +6,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/linear.h"
@@ -101,7 +102,7 @@ Tensor RMT::ConvStem::operator()(const Tensor& image, const Pass& pass) const {
   Tensor x = directions ? shifted_copies(image, *directions, shift) : image;
   x = permute(x, {0, 2, 3, 1});  // [B, H, W, C]
   for (size_t k = 0; k < convs.size(); ++k)
-    x = norms[k](convs[k](x), pass, k + 1 < convs.size() ? Activation::gelu : Activation::none);
+    x = conv_norm(convs[k], norms[k], x, pass, k + 1 < convs.size() ? Activation::gelu : Activation::none);
   return x.reshape({x.dim(0), -1, x.dim(3)});
 }
 

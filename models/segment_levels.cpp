@@ -4,6 +4,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/core/printable.h"
+#include "engine/nn/conv_norm.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/shape.h"
@@ -34,7 +35,7 @@ ConvUnit::ConvUnit(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
 
 Tensor ConvUnit::operator()(const Tensor& x, const Pass& pass) const {
   const ModuleScope here(path);
-  return bn(conv(x), pass, Activation::relu);
+  return conv_norm(conv, bn, x, pass, Activation::relu);
 }
 
 UpUnit::UpUnit(const Scope& scope, int64_t dim, int64_t factor)

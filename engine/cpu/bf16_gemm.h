@@ -82,6 +82,12 @@ struct Bf16Kernels {
   void (*store)(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
                 bf16* to, int64_t stride);
 
+  // y [n] = scale x + shift, to which the residual [n] is added unless it is null, of which max(., 0) is
+  // taken if `relu`; the first two are rounded, and y may be x. scale and shift [columns] are those of the
+  // first numbers, of the next, and so on.
+  void (*norm)(int64_t n, int64_t columns, const float* scale, const float* shift, const bf16* x,
+               const bf16* residual, bool relu, bf16* y);
+
   // Attention's softmax without its division: p [rows, columns] = exp(s - maximum of the row), rounded, whose
   // rows are `stride` apart, and the maxima and the sums before rounding, [rows]; columns are whole vectors.
   void (*softmax)(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t stride, float* maxima,

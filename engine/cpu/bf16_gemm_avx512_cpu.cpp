@@ -193,8 +193,8 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 
 const Bf16Kernels* avx512_bf16_kernels() {
   static constexpr Bf16Kernels kernels{
-      "AVX-512-BF16",           multiply, multiply_rounded, interleave_pairs,   interleave_transposed_pairs,
-      left_pairs_of_transposed, store,    softmax512,       softmax_backward512};
+      "AVX-512-BF16",           multiply, multiply_rounded, interleave_pairs, interleave_transposed_pairs,
+      left_pairs_of_transposed, store,    norm512,          softmax512,       softmax_backward512};
   return &kernels;
 }
 

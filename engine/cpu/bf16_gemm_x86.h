@@ -27,6 +27,10 @@ void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t str
 void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                          bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 
+// norm() of Bf16Kernels by AVX-512-BF16.
+void norm512(int64_t n, int64_t columns, const float* scale, const float* shift, const bf16* x,
+             const bf16* residual, bool relu, bf16* y);
+
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.
 static inline __mmask16 first_lanes(int64_t n) {

@@ -5,39 +5,16 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_kernels.h"
+#include "engine/ops/batch_norm_rows.h"
 
 namespace tessera {
 
 namespace {
-
-// Rows of few columns, several side by side as one: the loop over columns is then long enough for vectors,
-// and a sum does not wait for the one before it. Column j of them is column j % width of the rows.
-struct FoldedRows {
-  static constexpr int64_t least_columns = 256;
-
-  int64_t elements, fold, rows, width;
-
-  explicit FoldedRows(RowsSize size)
-      : elements(size.rows * size.width),
-        fold(std::max<int64_t>(1, chunk_length(least_columns) / size.width)),
-        rows((size.rows + fold - 1) / fold),
-        width(fold * size.width) {}
-
-  // The last row may be shorter than the others.
-  int64_t columns(int64_t row) const { return std::min(width, elements - row * width); }
-};
-
-// A number for each column, repeated for the rows that lie side by side. [folded width]
-template <class W, class Value> std::vector<W> of_columns(RowsSize size, Value value) {
-  const FoldedRows folded(size);
-  std::vector<W> all(static_cast<size_t>(folded.width));
-  for (int64_t j = 0; j < folded.width; ++j) all[static_cast<size_t>(j)] = value(j % size.width);
-  return all;
-}
 
 // Calls some(Together<n>, offset, columns) for the n folded rows that begin at the offset, until it has been
 // called for all rows [begin, end). Several rows together read what belongs to a column once.
@@ -82,18 +59,6 @@ template <class Row> void for_folded_rows(RowsSize size, Row row) {
   const FoldedRows folded(size);
   parallel_rows(folded.rows, folded.width, [=](int64_t i) { row(i * folded.width, folded.columns(i)); });
 }
-
-// What the columns' numbers are multiplied by and what is added: y = f(scale x + shift). [folded width] each
-template <class W> struct Affine {
-  std::vector<W> scale, shift;
-
-  template <class T>
-  Affine(RowsSize size, const T* weight, const T* bias, const ColumnStatistics<W>& by)
-      : scale(of_columns<W>(size,
-                            [&](int64_t j) { return W(weight[j]) / std::sqrt(by.variance[j] + W(by.eps)); })),
-        shift(of_columns<W>(
-            size, [&](int64_t j) { return W(bias[j]) - by.mean[j] * scale[static_cast<size_t>(j)]; })) {}
-};
 
 // dz, the gradient of what f is applied to, at each number of x.
 template <class F, class T> struct BeforeActivation {
@@ -162,6 +127,12 @@ void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, 
                                     const ColumnStatistics<Wide<T>>& by, Activation f, T* y) {
   const Affine<Wide<T>> affine(size, weight, bias, by);
   const Wide<T>*a = affine.scale.data(), *b = affine.shift.data();
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels();
+        kernels && (f == Activation::none || f == Activation::relu))
+      return for_folded_rows(size, [=](int64_t at, int64_t columns) {
+        kernels->norm(columns, columns, a, b, x + at, nullptr, f == Activation::relu, y + at);
+      });
   with_activation(f, [=]<class F>(F) {
     for_folded_rows(size, [=](int64_t at, int64_t columns) {
       write_each(0, columns, y + at, false,

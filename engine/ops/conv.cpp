@@ -2,8 +2,12 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/core/scratch.h"
+#include "engine/ops/batch_norm.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/conv_kernels.h"
+#include "engine/ops/conv_normed.h"
+#include "engine/ops/conv_patches.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/same_device.h"
@@ -72,18 +76,70 @@ Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& 
   return made;
 }
 
-}  // namespace
-
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+ConvSize conv2d_size(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
   check(x.rank() == 4, "conv2d: input ", x.shape(), ", a map [B, H, W, C] is wanted");
   check_weights("conv2d", x, weight, bias, x.dim(3));
   ConvSize size = sized("conv2d", x, weight.dim(2), weight.dim(3), options);
   size.out = weight.dim(0);
-  if (size.window() == 1 && options.stride == 1 &&
-      options.padding == 0)  // a 1 x 1 convolution is a linear map of each pixel
-    return linear(x, weight.reshape({size.out, size.in}), bias);
+  return size;
+}
+
+// Whether a convolution is a linear map of each pixel.
+bool is_linear(const ConvSize& size) { return size.window() == 1 && size.stride == 1 && size.padding == 0; }
+
+void check_norm(const Tensor& y, const FixedNorm& norm, const Tensor& residual) {
+  check_same_device("normed_conv2d",
+                    {y, norm.weight, norm.bias, norm.running_mean, norm.running_var, residual});
+  const auto expect = [&](const Tensor& p, DType dtype, const char* what) {
+    check(p.shape() == Shape{y.dim(3)} && p.dtype() == dtype, "normed_conv2d: output ", y.dtype(), " ",
+          y.shape(), " takes ", what, " ", dtype, " ", Shape{y.dim(3)}, ", not ", p.dtype(), " ", p.shape());
+  };
+  expect(norm.weight, y.dtype(), "weight");
+  expect(norm.bias, y.dtype(), "bias");
+  expect(norm.running_mean, wide(y.dtype()), "running mean");
+  expect(norm.running_var, wide(y.dtype()), "running variance");
+  if (residual.defined())
+    check(residual.shape() == y.shape() && residual.dtype() == y.dtype(), "normed_conv2d: output ", y.dtype(),
+          " ", y.shape(), " takes a residual like it, not ", residual.dtype(), " ", residual.shape());
+}
+
+Tensor normed(const Tensor& y, const FixedNorm& norm, Activation f, const Tensor& residual) {
+  const Activation own = residual.defined() ? Activation::none : f;
+  const Tensor z =
+      batch_norm(y, norm.weight, norm.bias, norm.running_mean, norm.running_var, {.eps = norm.eps, .f = own});
+  return residual.defined() ? activation(f, add(z, residual)) : z;
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+  const ConvSize size = conv2d_size(x, weight, bias, options);
+  if (is_linear(size)) return linear(x, weight.reshape({size.out, size.in}), bias);
   const int64_t macs = size.images * size.positions() * size.out * size.in * size.window();
   return convolve<ConvKernels>("conv2d", size, x, weight, bias, macs);
+}
+
+Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options,
+                     const FixedNorm& norm, Activation f, const Tensor& residual) {
+  check(!Tape::recording(),
+        "normed_conv2d: a tape records, which conv2d, batch_norm and what follows are for");
+  const ConvSize size = conv2d_size(x, weight, bias, options);
+  if (x.device() != Device::cpu || is_linear(size) || tiles_map(size) || size.images == 0)
+    return normed(conv2d(x, weight, bias, options), norm, f, residual);
+  const Tensor y = Tensor::empty({size.images, size.out_h, size.out_w, size.out}, x.dtype());
+  check_norm(y, norm, residual);
+  dispatch_with_scratch(x, "normed_conv2d", [&]<class Dev, class T>() {
+    if constexpr (std::is_same_v<Dev, Cpu>)
+      NormedConvKernels<Cpu>::forward<T>(
+          size, x.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
+          {norm.weight.data<T>(),
+           norm.bias.data<T>(),
+           {norm.running_mean.data<Wide<T>>(), norm.running_var.data<Wide<T>>(), norm.eps, false},
+           f,
+           residual.defined() ? residual.data<T>() : nullptr},
+          y.data<T>());
+  });
+  return y;
 }
 
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
+#include "engine/ops/activations.h"
 
 namespace tessera {
 
@@ -14,6 +15,19 @@ struct ConvOptions {
 /// y[b, i, j, o] = bias[o] + sum over u, v, c of weight[o, c, u, v] x[b, i stride + u - padding, j stride + v
 /// - padding, c]. x [B, H, W, C]; weight [O, C, kh, kw]; bias [O] or undefined; -> [B, H', W', O].
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options = {});
+
+/// What a batch norm in evaluation does: batch_norm() of engine/ops/batch_norm.h by statistics that stay. [O]
+/// each
+struct FixedNorm {
+  Tensor weight, bias, running_mean, running_var;
+  double eps = 1e-5;
+};
+
+/// f(batch_norm(conv2d(x, weight, bias)) + residual), or without the residual where that is undefined, with
+/// the bits of those ops one after the other: on a CPU in the convolution's pass over memory. residual [B,
+/// H', W', O]. No tape may record, and no Observer is told.
+Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options,
+                     const FixedNorm& norm, Activation f, const Tensor& residual = {});
 
 /// The depthwise convolution: every channel has m filters of its own; output channel o reads channel o / m.
 /// weight [C m, 1, kh, kw]; bias [C m] or undefined; -> [B, H', W', C m].

@@ -4,13 +4,13 @@
 // any.
 
 #include "engine/cpu/bf16_gemm.h"
-#include "engine/ops/conv_kernels.h"
+#include "engine/ops/conv_normed.h"
 
 namespace tessera {
 
-// As ConvKernels<Cpu>::forward() and backward().
+// As conv_forward() and ConvKernels<Cpu>::backward().
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* x, const bf16* weight,
-                       const bf16* bias, bf16* y);
+                       const bf16* bias, bf16* y, const ConvFinish& finish);
 void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* dy, const bf16* x,
                         const bf16* weight, const LayerGradients<bf16>& gradients);
 

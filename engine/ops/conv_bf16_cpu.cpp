@@ -61,9 +61,11 @@ void multiply_windows(const Bf16Kernels& kernels, const ConvSize& s, const BandS
                         panel, {start, 0}, add, y + r * s.out_w * s.out, s.out, block);
 }
 
-// y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
+// y = bias + the image's windows times B or, with `add`, += the product; bias may be null. done(first, last)
+// is called for every row [first, last) of windows that is written.
+template <class Done>
 void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* image, const bf16* panels,
-                    const float* bias, bool add, bf16* y) {
+                    const float* bias, bool add, bf16* y, const Done& done) {
   alignas(64) Bf16Block block;
   const BandSize size = pair_band(s);
   const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, bf16_block_rows);
@@ -84,6 +86,7 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
                            panels + j * depth, bias ? bias + j : nullptr, add, to, block.data());
         }
     }
+    done(first, last);
   });
 }
 
@@ -215,7 +218,7 @@ class InputGradients {
     const bf16* dy = dy_ + b * s.positions() * s.out;
     bf16* dx = dx_.data + b * s.height * s.width * s.in;
     if (turns_)
-      convolve_image(kernels_, round_, dy, weight_.data(), nullptr, dx_.add, dx);
+      convolve_image(kernels_, round_, dy, weight_.data(), nullptr, dx_.add, dx, [](int64_t, int64_t) {});
     else
       scatter_to_image(kernels_, s, dy, weight_.data(), dx_.add, dx);
   }
@@ -245,7 +248,7 @@ class InputGradients {
 }  // namespace
 
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
-                       const bf16* bias, bf16* y) {
+                       const bf16* bias, bf16* y, const ConvFinish& finish) {
   const auto place = [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); };
   const MadeOfWeight<bf16> packed =
       packed_weight(kernels, s, "conv2d", windows_depth(s), s.out, weight, place);
@@ -253,8 +256,11 @@ void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16
   if (DryRun::active()) return;
   if (bias) std::fill(std::copy_n(bias, s.out, start.data()), start.data() + whole_bf16_panels(s.out), 0.0f);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    const int64_t row = s.out_w * s.out, at = b * s.positions() * s.out;
     convolve_image(kernels, s, x + b * s.height * s.width * s.in, packed.data(),
-                   bias ? start.data() : nullptr, false, y + b * s.positions() * s.out);
+                   bias ? start.data() : nullptr, false, y + at, [&](int64_t first, int64_t last) {
+                     if (finish) finish(at + first * row, at + last * row);
+                   });
   });
 }
 

@@ -13,6 +13,7 @@
 #include "engine/cpu/panel_gemm.h"
 #include "engine/ops/conv_bands.h"
 #include "engine/ops/conv_bf16.h"
+#include "engine/ops/conv_normed.h"
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_patches.h"
 #include "engine/ops/conv_windows.h"
@@ -71,10 +72,11 @@ void multiply_rows(const ConvSize& s, const BandSize& size, int64_t rows, const 
       }
 }
 
-// y = bias + the image's windows times B or, with `add`, += the product; bias may be null.
-template <class T>
+// y = bias + the image's windows times B or, with `add`, += the product; bias may be null. done(first, last)
+// is called for every row [first, last) of windows that is written.
+template <class T, class Done>
 void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, const Wide<T>* bias, bool add,
-                    T* y) {
+                    T* y, const Done& done) {
   using W = Wide<T>;
   constexpr bool own = std::is_same_v<T, W>;
   const BandSize size(s, 1, !own);
@@ -91,6 +93,7 @@ void convolve_image(const ConvSize& s, const T* image, const Wide<T>* panels, co
     const Rows<const W> start = own && add ? Rows<const W>{product, s.out} : Rows<const W>{bias, 0};
     multiply_rows<W>(s, size, last - i, pixels, panels, start, {product, s.out});
     if constexpr (!own) write_each(0, count, to, add, [=](int64_t k) { return product[k]; });
+    done(i, last);
   }
 }
 
@@ -200,7 +203,7 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
     const T* from = dy + b * outputs;
     T* to = dx.data + b * pixels;
     if (turns)
-      convolve_image<T>(round, from, packed.data(), nullptr, dx.add, to);
+      convolve_image<T>(round, from, packed.data(), nullptr, dx.add, to, [](int64_t, int64_t) {});
     else
       scatter_to_image<T>(s, wide_copy<of_dy>(from, outputs), packed.data(), dx.add, to);
   });
@@ -208,14 +211,17 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
 
 }  // namespace
 
-template <>
 template <class T>
-void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+void conv_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y,
+                  const ConvFinish& finish) {
   using W = Wide<T>;
-  if (tiles_map(s)) return patches_forward(s, x, weight, bias, y);
+  if (tiles_map(s)) {
+    check(!finish, "conv2d: an output that tiles the map is not finished in parts");
+    return patches_forward(s, x, weight, bias, y);
+  }
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
-      return conv_forward_bf16(*kernels, s, x, weight, bias, y);
+      return conv_forward_bf16(*kernels, s, x, weight, bias, y, finish);
   const MadeOfWeight<W> packed =
       packed_weight(s, "conv2d", s.kernel_h, s.kernel_w * s.in, s.out, weight,
                     [&](int64_t o, int64_t c, int64_t k) { return (k * s.in + c) * s.out + o; });
@@ -223,9 +229,18 @@ void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, c
   if (DryRun::active()) return;
   if (bias) std::copy_n(bias, s.out, start.data());
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    const int64_t row = s.out_w * s.out, at = b * s.positions() * s.out;
     convolve_image(s, x + b * s.height * s.width * s.in, packed.data(), bias ? start.data() : nullptr, false,
-                   y + b * s.positions() * s.out);
+                   y + at, [&](int64_t first, int64_t last) {
+                     if (finish) finish(at + first * row, at + last * row);
+                   });
   });
+}
+
+template <>
+template <class T>
+void ConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+  conv_forward<T>(s, x, weight, bias, y, nullptr);
 }
 
 template <>
@@ -254,6 +269,7 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
   sums.total(s, parts.data(), dweight, dbias);
 }
 
+TESSERA_FOR_FLOATS(conv_forward)
 TESSERA_FOR_FLOATS(ConvKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(ConvKernels<Cpu>::backward)
 

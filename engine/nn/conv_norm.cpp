@@ -1,0 +1,19 @@
+#include "engine/nn/conv_norm.h"
+
+#include "engine/autograd/observe.h"
+#include "engine/autograd/tape.h"
+#include "engine/ops/elementwise.h"
+
+namespace tessera {
+
+Tensor conv_norm(const Conv2d& conv, const BatchNorm& norm, const Tensor& x, const Pass& pass, Activation f,
+                 const Tensor& residual) {
+  const bool watched = Tape::recording() || Observer::active();
+  if (!watched && !pass.training && !conv.depthwise)
+    return normed_conv2d(x, conv.weight, conv.bias, conv.convolution,
+                         {norm.weight, norm.bias, norm.running_mean, norm.running_var}, f, residual);
+  if (!residual.defined()) return norm(conv(x), pass, f);
+  return activation(f, add(norm(conv(x), pass), residual));
+}
+
+}  // namespace tessera

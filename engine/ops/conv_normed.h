@@ -1,0 +1,38 @@
+#pragma once
+
+// A convolution on the CPU whose output is normed by fixed statistics, and what follows, a part at a time
+// while that lies in the cache: three passes over memory are saved.
+
+#include <functional>
+
+#include "engine/ops/batch_norm_kernels.h"
+#include "engine/ops/conv_kernels.h"
+
+namespace tessera {
+
+// Is told that numbers [begin, end) of y, whole pixels, are done.
+using ConvFinish = std::function<void(int64_t begin, int64_t end)>;
+
+// ConvKernels<Cpu>::forward(), which calls `finish` for each part of y, unless it is null. Fails for sizes
+// that tile the map (conv_patches.h) with a `finish`.
+template <class T>
+void conv_forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y,
+                  const ConvFinish& finish);
+
+// What becomes of each number z that a batch norm makes of y: f(z + residual), or f(z) where that is null.
+template <class T> struct NormedOutput {
+  const T *weight, *bias;
+  ColumnStatistics<Wide<T>> by;
+  Activation f;
+  const T* residual;  // [images, out_h, out_w, out]
+};
+
+template <class Dev> struct NormedConvKernels {  // of the CPU alone
+  // The bits are those of ConvKernels::forward(), BatchNormKernels::forward(), an addition and an activation
+  // one after the other.
+  template <class T>
+  static void forward(const ConvSize& size, const T* x, const T* weight, const T* bias,
+                      const NormedOutput<T>& normed, T* y);
+};
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+#include "engine/ops/conv_normed.h"
+
+#include "engine/core/dispatch.h"
+#include "engine/cpu/bf16_gemm.h"
+#include "engine/cpu/each.h"
+#include "engine/ops/activations_kernels.h"
+#include "engine/ops/batch_norm_rows.h"
+
+namespace tessera {
+
+namespace {
+
+// As a number of type T would be read again after it was stored.
+template <class T> TESSERA_IN_LOOPS Wide<T> stored(Wide<T> value) {
+  T number;
+  store(number, value);
+  return Wide<T>(number);
+}
+
+// y = f(scale y + shift + residual) for n numbers of whole pixels; the residual may be null. Scale and shift
+// have `columns` numbers, for some pixels side by side.
+template <class F, class T>
+void finish_part(int64_t n, int64_t columns, const Wide<T>* scale, const Wide<T>* shift, const T* residual,
+                 T* y) {
+  using W = Wide<T>;
+  for (int64_t at = 0; at < n; at += columns, y += columns) {
+    const int64_t some = std::min(columns, n - at);
+    if (!residual) {
+      write_each(0, some, y, false, [=](int64_t j) { return F::value(scale[j] * W(y[j]) + shift[j]); });
+      continue;
+    }
+    write_each(0, some, y, false, [=, from = residual + at](int64_t j) {
+      const W z = stored<T>(scale[j] * W(y[j]) + shift[j]);
+      return F::value(stored<T>(z + W(from[j])));
+    });
+  }
+}
+
+}  // namespace
+
+template <>
+template <class T>
+void NormedConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias,
+                                     const NormedOutput<T>& normed, T* y) {
+  if (DryRun::active()) return conv_forward<T>(s, x, weight, bias, y, nullptr);
+  const RowsSize rows{s.images * s.positions(), s.out};
+  const Affine<Wide<T>> affine(rows, normed.weight, normed.bias, normed.by);
+  const int64_t columns = FoldedRows(rows).width;
+  if constexpr (std::is_same_v<T, bf16>) {
+    const Bf16Kernels* const kernels = bf16_kernels();
+    if (kernels && (normed.f == Activation::none || normed.f == Activation::relu))
+      return conv_forward<T>(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
+        kernels->norm(end - begin, columns, affine.scale.data(), affine.shift.data(), y + begin,
+                      normed.residual ? normed.residual + begin : nullptr, normed.f == Activation::relu,
+                      y + begin);
+      });
+  }
+  with_activation(normed.f, [&]<class F>(F) {
+    conv_forward<T>(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
+      finish_part<F, T>(end - begin, columns, affine.scale.data(), affine.shift.data(),
+                        normed.residual ? normed.residual + begin : nullptr, y + begin);
+    });
+  });
+}
+
+TESSERA_FOR_FLOATS(NormedConvKernels<Cpu>::forward)
+
+}  // namespace tessera
