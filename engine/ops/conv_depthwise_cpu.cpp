@@ -5,8 +5,8 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
-#include "engine/core/storage.h"
 #include "engine/cpu/each.h"
+#include "engine/cpu/simd.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {
@@ -46,21 +46,75 @@ template <class F> void each_channel(const ConvSize& s, F f) {
     for (int64_t r = 0; r < m; ++r) f(c * m + r, c);
 }
 
+// Where a tap that lies inside the map has its filters, [out], and the pixel that it reads, [in].
+template <class T> struct Tap {
+  const Wide<T>* filters;
+  const T* pixel;
+};
+
+// A vector of numbers in the type that they are computed in.
+template <class T> Vector<Wide<T>> load_wide(const T* from) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    return load_vector(from);
+  } else {
+    typedef uint16_t Halves __attribute__((vector_size(vector_bytes / 2), aligned(2), may_alias));
+    typedef uint32_t Words __attribute__((vector_size(vector_bytes)));
+    const auto bits = *reinterpret_cast<const Halves*>(from);
+    return reinterpret_cast<Vector<float>>(__builtin_convertvector(bits, Words) << 16);
+  }
+}
+
+// The sums of n vectors of channels from `channel` on, which stay in registers over all taps. start [out],
+// sums [out]
+template <int n, class T>
+void sum_vectors(const std::vector<Tap<T>>& taps, int64_t channel, const Wide<T>* start, Wide<T>* sums) {
+  using W = Wide<T>;
+  Vector<W> sum[n];
+  for (int v = 0; v < n; ++v) sum[v] = load_vector(start + channel + v * lanes<W>);
+  for (const Tap<T>& tap : taps)
+    for (int v = 0; v < n; ++v) {
+      const int64_t at = channel + v * lanes<W>;
+      sum[v] += load_vector(tap.filters + at) * load_wide(tap.pixel + at);
+    }
+  for (int v = 0; v < n; ++v) store_vector(sums + channel + v * lanes<W>, sum[v]);
+}
+
+// The sums of a window with a filter a channel.
 template <class T>
-void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const T* bias, T* y) {
+void sum_window(const std::vector<Tap<T>>& taps, int64_t channels, const Wide<T>* start, Wide<T>* sums) {
+  using W = Wide<T>;
+  constexpr int most = 4;
+  int64_t c = 0;
+  for (; c + most * lanes<W> <= channels; c += most * lanes<W>) sum_vectors<most, T>(taps, c, start, sums);
+  for (; c + lanes<W> <= channels; c += lanes<W>) sum_vectors<1, T>(taps, c, start, sums);
+  for (; c < channels; ++c) {
+    sums[c] = start[c];
+    for (const Tap<T>& tap : taps) sums[c] += tap.filters[c] * W(tap.pixel[c]);
+  }
+}
+
+template <class T>
+void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const Wide<T>* start, T* y) {
   using W = Wide<T>;
   std::vector<W> sums(static_cast<size_t>(s.out));
+  std::vector<Tap<T>> inside;
   for (int64_t i = 0; i < s.out_h; ++i)
     for (int64_t j = 0; j < s.out_w; ++j) {
-      W* sum = sums.data();
-      for (int64_t o = 0; o < s.out; ++o) sum[o] = bias ? W(bias[o]) : W(0);
+      inside.clear();
       each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
-        const T* in = image + pixel * s.in;
-        const W* tap = taps + k * s.out;
-        each_channel(s, [=](int64_t o, int64_t c) { sum[o] += tap[o] * W(in[c]); });
+        inside.push_back({taps + k * s.out, image + pixel * s.in});
       });
-      T* out = y + (i * s.out_w + j) * s.out;
-      for (int64_t o = 0; o < s.out; ++o) store(out[o], sum[o]);
+      W* sum = sums.data();
+      if (s.out == s.in) {
+        sum_window<T>(inside, s.out, start, sum);
+      } else {
+        std::copy_n(start, s.out, sum);
+        for (const auto& [filters, pixel] : inside)
+          each_channel(s, [=, filters = filters, pixel = pixel](int64_t o, int64_t c) {
+            sum[o] += filters[o] * W(pixel[c]);
+          });
+      }
+      write_each(0, s.out, y + (i * s.out_w + j) * s.out, false, [=](int64_t o) { return sum[o]; });
     }
 }
 
@@ -104,8 +158,11 @@ template <class T>
 void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   if (DryRun::active()) return;  // it takes no pool memory
   const auto taps = taps_first(s, weight);
+  std::vector<Wide<T>> start(static_cast<size_t>(s.out), Wide<T>(0));
+  if (bias) std::copy_n(bias, s.out, start.data());
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), bias, y + b * s.positions() * s.out);
+    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), start.data(),
+                  y + b * s.positions() * s.out);
   });
 }
 

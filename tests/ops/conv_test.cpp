@@ -4,6 +4,7 @@
 
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
+#include "engine/ops/shape.h"
 
 using namespace tessera;
 
@@ -22,6 +23,21 @@ TEST_CASE("a depthwise convolution gives every channel filters of its own") {
   const Tensor y = depthwise_conv2d(x, weight, {});
   CHECK(y.shape() == Shape{1, 1, 1, 4});
   CHECK(y.values() == std::vector<double>{1 * 1 + 2 * 2, 3 * 1 + 4 * 2, 5 * 10 + 6 * 20, 7 * 10 + 8 * 20});
+}
+
+TEST_CASE("a depthwise convolution of many channels is that of each channel alone") {
+  constexpr int64_t channels = 155;  // several vectors, one, and a rest
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    CAPTURE(dtype);
+    const Tensor x = random_tensor({2, 6, 5, channels}, 1).to(dtype),
+                 weight = random_tensor({channels, 1, 3, 3}, 2).to(dtype),
+                 bias = random_tensor({channels}, 3).to(dtype);
+    const ConvOptions options{.stride = 2, .padding = 1};
+    const Tensor y = depthwise_conv2d(x, weight, bias, options);
+    for (int64_t c = 0; c < channels; ++c)
+      CHECK(slice(y, 3, c, 1).values() ==
+            depthwise_conv2d(slice(x, 3, c, 1), weight.rows(c, 1), bias.rows(c, 1), options).values());
+  }
 }
 
 TEST_CASE("a 1 x 1 convolution is a linear map of each pixel") {
