@@ -7,13 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/core/dispatch.h"
 #include "engine/core/made_of_weight.h"
 
 namespace tessera {
 
 namespace {
 
-// The kind of what was made, its bytes, and the place in the weight where that which it was made of begins.
+// A key has the kind of what was made, its bytes, and the place in the weight from which it was made.
 using Key = std::tuple<std::string_view, size_t, const void*>;
 
 struct Frozen {
@@ -22,10 +23,10 @@ struct Frozen {
   std::map<Key, std::shared_ptr<const Storage>> made = {};
 };
 
-std::mutex mutex;                        // of the map
-std::map<const std::byte*, Frozen> all;  // by the weight's first byte
+std::mutex mutex;                        // guards the map
+std::map<const std::byte*, Frozen> all;  // the key is the weight's first byte
 
-// What is known of the weight in which this byte lies, or null.
+// The entry of the weight in which this byte lies, or null.
 Frozen* frozen_at(const std::byte* byte) {
   auto after = all.upper_bound(byte);
   if (after == all.begin()) return nullptr;
@@ -36,7 +37,7 @@ Frozen* frozen_at(const std::byte* byte) {
 const std::byte* first_byte(const Tensor& weight) { return static_cast<const std::byte*>(weight.raw()); }
 const std::byte* first_byte(const Storage& made) { return static_cast<const std::byte*>(made.data()); }
 
-// What was made of a weight does not change either, and more may be made of it.
+// The new memory gets an entry of its own, because it does not change either, and more may be made of it.
 void keep(std::shared_ptr<const Storage>& slot, const std::shared_ptr<const Storage>& made) {
   if (slot) return;  // another thread has been faster
   slot = made;
@@ -77,15 +78,17 @@ std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* ki
                                               const std::function<void(void*)>& make) {
   const auto* first = static_cast<const std::byte*>(weight);
   const auto known = [&]() -> std::shared_ptr<const Storage>* {
-    Frozen* const frozen = all.empty() ? nullptr : frozen_at(first);
+    Frozen* const frozen = frozen_at(first);
     return frozen ? &frozen->made[{kind, bytes, weight}] : nullptr;
   };
-  {
+  const bool keeps = !DryRun::active();  // the memory of a dry run holds nothing
+  if (keeps) {
     const std::lock_guard lock(mutex);
     if (const auto* kept = known(); kept && *kept) return *kept;
   }
   const auto made = std::make_shared<const Storage>(Device::cpu, bytes);
   make(made->data());
+  if (!keeps) return made;
   const std::lock_guard lock(mutex);
   if (auto* kept = known()) keep(*kept, made);
   return made;

@@ -11,8 +11,9 @@ namespace tessera {
 
 namespace detail {
 
-// The memory of `bytes` that make() has filled from a weight, which begins at `weight`. `kind` says of what
-// kind it is, for several may be made of one weight. Made anew unless the weight is frozen.
+// The memory of `bytes` that make() has filled from a weight, which begins at `weight`. `kind` names what is
+// made, because a weight may serve several kernels. The memory is made anew unless the weight is frozen
+// (FrozenWeights).
 std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* kind, size_t bytes,
                                               const std::function<void(void*)>& make);
 

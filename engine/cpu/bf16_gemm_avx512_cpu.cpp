@@ -144,10 +144,6 @@ void multiply_rounded(int64_t m, int64_t columns, int64_t pairs, const LeftPairs
   product(m, pairs, a, b, 1, before, {c, stride});
 }
 
-__m512 widened(__m256i numbers) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
-}
-
 // 16 numbers of a row without masks, whose stores are slow on some processors.
 void store_vector(const float* from, __m512 factor, bool add, bf16* to) {
   __m512 value = _mm512_mul_ps(factor, _mm512_loadu_ps(from));

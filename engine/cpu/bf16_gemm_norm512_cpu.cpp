@@ -18,22 +18,20 @@ struct Numbers {
   __m512 low, high;
 };
 
-Numbers widened(__m512i numbers) {
-  const auto half = [](__m256i some) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(some), 16));
-  };
-  return {half(_mm512_castsi512_si256(numbers)), half(_mm512_extracti64x4_epi64(numbers, 1))};
+Numbers floats_of(__m512i numbers) {
+  return {widened(_mm512_castsi512_si256(numbers)), widened(_mm512_extracti64x4_epi64(numbers, 1))};
 }
 
 __m512i rounded(const Numbers& x) { return (__m512i)_mm512_cvtne2ps_pbh(x.high, x.low); }
 
-// max(z, 0) where that is wanted, z = scale x + shift, to which the residual is added unless it is null.
+// The function computes z = scale x + shift, adds the residual unless it is null, and takes max(z, 0) if
+// `relu`.
 __m512i normed(__m512i x, const Numbers& scale, const Numbers& shift, const __m512i* residual, bool relu) {
-  const Numbers from = widened(x);
+  const Numbers from = floats_of(x);
   Numbers z{_mm512_fmadd_ps(scale.low, from.low, shift.low),
             _mm512_fmadd_ps(scale.high, from.high, shift.high)};
   if (residual) {
-    const Numbers before = widened(rounded(z)), other = widened(*residual);
+    const Numbers before = floats_of(rounded(z)), other = floats_of(*residual);
     z = {_mm512_add_ps(before.low, other.low), _mm512_add_ps(before.high, other.high)};
   }
   // The second operand is the result where either is NaN.
@@ -41,8 +39,7 @@ __m512i normed(__m512i x, const Numbers& scale, const Numbers& shift, const __m5
   return rounded(z);
 }
 
-// What is read and written of a row: all of the numbers, without masks, whose stores are slow on some
-// processors.
+// Whole reads and writes all 32 numbers, without masks, because masked stores are slow on some processors.
 struct Whole {
   static Numbers floats(const float* from) {
     return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + bf16_lanes)};
@@ -51,7 +48,7 @@ struct Whole {
   static void store(bf16* to, __m512i numbers) { _mm512_storeu_si512(to, numbers); }
 };
 
-// Or the first n of 32.
+// First reads and writes the first n of 32 numbers.
 struct First {
   int64_t n;
 

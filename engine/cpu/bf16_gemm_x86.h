@@ -36,6 +36,11 @@ void norm512(int64_t n, int64_t columns, const float* scale, const float* shift,
 static inline __mmask16 first_lanes(int64_t n) {
   return static_cast<__mmask16>(n >= bf16_lanes ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
 }
+
+// 16 numbers as floats.
+static inline __m512 widened(__m256i numbers) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
+}
 #endif
 
 }  // namespace tessera

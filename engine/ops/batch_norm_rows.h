@@ -37,7 +37,7 @@ template <class W, class Value> std::vector<W> of_columns(RowsSize size, Value v
   return all;
 }
 
-// What the columns' numbers are multiplied by and what is added: y = f(scale x + shift). [folded width] each
+// A batch norm as the affine map of each column, y = f(scale x + shift). scale, shift [folded width]
 template <class W> struct Affine {
   std::vector<W> scale, shift;
 

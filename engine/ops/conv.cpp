@@ -84,7 +84,7 @@ ConvSize conv2d_size(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return size;
 }
 
-// Whether a convolution is a linear map of each pixel.
+// A convolution by single pixels is a linear map of each.
 bool is_linear(const ConvSize& size) { return size.window() == 1 && size.stride == 1 && size.padding == 0; }
 
 void check_norm(const Tensor& y, const FixedNorm& norm, const Tensor& residual) {

@@ -16,7 +16,7 @@ struct ConvOptions {
 /// - padding, c]. x [B, H, W, C]; weight [O, C, kh, kw]; bias [O] or undefined; -> [B, H', W', O].
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options = {});
 
-/// What a batch norm in evaluation does: batch_norm() of engine/ops/batch_norm.h by statistics that stay. [O]
+/// The parameters and statistics of a batch norm in evaluation, batch_norm() of engine/ops/batch_norm.h. [O]
 /// each
 struct FixedNorm {
   Tensor weight, bias, running_mean, running_var;

@@ -6,7 +6,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/cpu/each.h"
-#include "engine/cpu/simd.h"
+#include "engine/cpu/row_sums.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {
@@ -51,18 +51,6 @@ template <class T> struct Tap {
   const Wide<T>* filters;
   const T* pixel;
 };
-
-// A vector of numbers in the type that they are computed in.
-template <class T> Vector<Wide<T>> load_wide(const T* from) {
-  if constexpr (std::is_same_v<T, Wide<T>>) {
-    return load_vector(from);
-  } else {
-    typedef uint16_t Halves __attribute__((vector_size(vector_bytes / 2), aligned(2), may_alias));
-    typedef uint32_t Words __attribute__((vector_size(vector_bytes)));
-    const auto bits = *reinterpret_cast<const Halves*>(from);
-    return reinterpret_cast<Vector<float>>(__builtin_convertvector(bits, Words) << 16);
-  }
-}
 
 // The sums of n vectors of channels from `channel` on, which stay in registers over all taps. start [out],
 // sums [out]

@@ -1,7 +1,7 @@
 #pragma once
 
-// A convolution on the CPU whose output is normed by fixed statistics, and what follows, a part at a time
-// while that lies in the cache: three passes over memory are saved.
+// A convolution on the CPU and what follows it in evaluation: the batch norm, the addition of a shortcut and
+// the activation are computed for a part of the output while that lies in the cache.
 
 #include <functional>
 
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// Is told that numbers [begin, end) of y, whole pixels, are done.
+// A ConvFinish is told that the numbers [begin, end) of y, whole pixels, are written.
 using ConvFinish = std::function<void(int64_t begin, int64_t end)>;
 
 // ConvKernels<Cpu>::forward(), which calls `finish` for each part of y, unless it is null. Fails for sizes
@@ -19,7 +19,8 @@ template <class T>
 void conv_forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y,
                   const ConvFinish& finish);
 
-// What becomes of each number z that a batch norm makes of y: f(z + residual), or f(z) where that is null.
+// The batch norm of y and what follows: y becomes f(batch_norm(y) + residual), without the residual if that
+// is null.
 template <class T> struct NormedOutput {
   const T *weight, *bias;
   ColumnStatistics<Wide<T>> by;

@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-// As a number of type T would be read again after it was stored.
+// The value that a number of type T has after it was stored and read again.
 template <class T> TESSERA_IN_LOOPS Wide<T> stored(Wide<T> value) {
   T number;
   store(number, value);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/core/dispatch.h"
 #include "engine/core/made_of_weight.h"
 #include "engine/core/tensor.h"
 
@@ -13,7 +14,7 @@ using namespace tessera;
 
 namespace {
 
-// What a kernel would make of a weight: its numbers doubled; counts how often it does.
+// The kernel makes the doubled numbers of a weight, and counts how often it does.
 struct Kernel {
   int calls = 0;
 
@@ -90,4 +91,22 @@ TEST_CASE("threads that share frozen weights find what any of them has made") {
       });
   }
   for (const Kernel& kernel : kernels) CHECK(kernel.calls <= 1);
+}
+
+TEST_CASE("a dry run leaves nothing that a later call would take for made") {
+  const Tensor weight = Tensor::from({3}, {1}, DType::f64);
+  const FrozenWeights frozen({{"weight", weight}});
+  int calls = 0;
+  const auto made = [&] {
+    const MadeOfWeight<double> four(weight.data<double>(), "four", 1, [&](double* to) {
+      ++calls;
+      if (!DryRun::active()) *to = 4;
+    });
+    return DryRun::active() ? 0 : *four.data();
+  };
+  {
+    const DryRun dry;
+    made();
+  }
+  CHECK((made() == 4 && calls == 2));
 }

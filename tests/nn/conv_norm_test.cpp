@@ -1,0 +1,33 @@
+#include "engine/nn/conv_norm.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/autograd/tape.h"
+#include "engine/check/gradient_check.h"
+
+using namespace tessera;
+
+TEST_CASE(
+    "conv_norm has the same bits whether a tape records or not, and in training the batch's statistics") {
+  for (const bool depthwise : {false, true}) {
+    CAPTURE(depthwise);
+    Parameters parameters;
+    const Scope scope(parameters, 1);
+    const Conv2d conv(scope / "conv", 16, 16, 3, {.padding = 1, .depthwise = depthwise});
+    const BatchNorm norm(scope / "norm", 16);
+    const Tensor x = random_tensor({2, 9, 7, 16}, 2).to(DType::f32),
+                 shortcut = random_tensor({2, 9, 7, 16}, 3).to(DType::f32);
+    const auto both = [&](const Pass& pass) {
+      std::vector<double> all = conv_norm(conv, norm, x, pass, Activation::relu).values();
+      for (const double value : conv_norm(conv, norm, x, pass, Activation::relu, shortcut).values())
+        all.push_back(value);
+      return all;
+    };
+    const auto trained = both({.training = true});  // which also moves the running statistics
+    const auto fused = both({});
+    CHECK(fused != trained);
+    Tape tape;
+    CHECK(both({}) == fused);
+    CHECK(tape.steps().size() >= 5);  // twice a convolution and a norm; an addition
+  }
+}
