@@ -61,9 +61,9 @@ EfficientNet::Block::Block(const Scope& scope, int64_t in, int64_t out, int64_t 
 
 Tensor EfficientNet::Block::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
-  Tensor y = expansion ? expansion_norm((*expansion)(x), pass, Activation::silu) : x;
-  y = depthwise_norm(depthwise(y), pass, Activation::silu);
-  y = projection_norm(projection(se(y)), pass);
+  Tensor y = expansion ? conv_norm(*expansion, expansion_norm, x, pass, Activation::silu) : x;
+  y = conv_norm(depthwise, depthwise_norm, y, pass, Activation::silu);
+  y = conv_norm(projection, projection_norm, se(y), pass, Activation::none);
   return residual ? tessera::residual(x, y, drop_path, pass) : y;
 }
 
@@ -110,7 +110,7 @@ Tensor EfficientNet::operator()(const Tensor& image, Pass& pass) const {
   Tensor x = conv_norm(conv_stem, bn1, permute(image, {0, 2, 3, 1}), pass,
                        Activation::silu);  // [B, H, W, stem_width]
   for (const Block& block : blocks) x = block(x, pass);
-  if (conv_head) x = bn2((*conv_head)(x), pass, Activation::silu);
+  if (conv_head) x = conv_norm(*conv_head, bn2, x, pass, Activation::silu);
   x = mean(x, {1, 2});
   return classifier(pass.drops() && drop_rate > 0 ? dropout(x, drop_rate, pass.key()) : x);
 }

@@ -50,6 +50,26 @@ struct FloatTarget {
   operator FloatRows() const { return {data, row}; }
 };
 
+// What the numbers of a product become before they are rounded. The result is within 0.501 units of its last
+// place of the function's value; GELU has the error function.
+enum class Bf16Function : uint8_t { identity, relu, gelu, gelu_tanh, silu, sigmoid };
+
+// A row of `count` windows of a depthwise convolution, for `columns` channels, at most 32. rows [kernel] are
+// those of the map that the windows read, each `width` pixels that are `pixel` numbers apart. Tap (u, v) of
+// window i is multiplied by the pixel i * stride + v - padding of rows[u], if there is one. taps [kernel,
+// pairs, 32, 2]: for each column of the kernel the taps of two rows side by side, a zero after an odd one.
+// start [32]. The sums of window i are written at y + i * step, rounded.
+struct DepthwiseRow {
+  int64_t count, columns;
+  const bf16* const* rows;
+  int64_t width, pixel, padding;
+  const bf16* taps;
+  const float* start;
+  bf16* y;
+  int64_t step;
+};
+using DepthwiseFunction = void (*)(const DepthwiseRow&);
+
 // The functions of one kind of processor.
 struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
@@ -82,11 +102,19 @@ struct Bf16Kernels {
   void (*store)(int64_t rows, int64_t columns, FloatRows from, const float* factors, int64_t step, bool add,
                 bf16* to, int64_t stride);
 
-  // y [n] = scale x + shift, to which the residual [n] is added unless it is null, of which max(., 0) is
-  // taken if `relu`; the first two are rounded, and y may be x. scale and shift [columns] are those of the
-  // first numbers, of the next, and so on.
-  void (*norm)(int64_t n, int64_t columns, const float* scale, const float* shift, const bf16* x,
-               const bf16* residual, bool relu, bf16* y);
+  // y = f(z) and, unless null, slope = f'(z), both rounded, for z [rows, columns], at most a panel of
+  // columns; row i of y and slope begins i * stride numbers after the first.
+  void (*activate)(Bf16Function f, int64_t rows, int64_t columns, FloatRows z, bf16* y, bf16* slope,
+                   int64_t stride);
+
+  // y [n] = f(scale x + shift) or, unless the residual [n] is null, f(scale x + shift + residual), whose
+  // first sum and second are rounded. y may be x. scale and shift [columns] are those of the first numbers,
+  // of the next, and so on.
+  void (*norm)(Bf16Function f, int64_t n, int64_t columns, const float* scale, const float* shift,
+               const bf16* x, const bf16* residual, bf16* y);
+
+  // The function for windows of kernel x kernel, `stride` pixels apart; null if there is none.
+  DepthwiseFunction (*depthwise)(int64_t kernel, int64_t stride);
 
   // Attention's softmax without its division: p [rows, columns] = exp(s - maximum of the row), rounded, whose
   // rows are `stride` apart, and the maxima and the sums before rounding, [rows]; columns are whole vectors.

@@ -81,8 +81,11 @@ void multiply_block(int64_t pairs, const bf16* left, const LeftPairs& from, Righ
 #pragma GCC unroll 32
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 32
-    for (int n = 0; n < N; ++n)
-      sum[i * N + n] = _mm512_fmadd_ps(factor, sum[i * N + n], _mm512_loadu_ps(start.data + n * bf16_lanes));
+    for (int n = 0; n < N; ++n) {
+      const __m512 first = _mm512_loadu_ps(start.data + n * bf16_lanes);
+      __m512& s = sum[i * N + n];
+      s = std::is_same_v<T, bf16> ? _mm512_add_ps(first, s) : _mm512_fmadd_ps(factor, s, first);
+    }
     put<N>(c.data, sum + i * N);
     advance(start.data, start.row);
     advance(c.data, c.row);
@@ -188,9 +191,18 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 }  // namespace
 
 const Bf16Kernels* avx512_bf16_kernels() {
-  static constexpr Bf16Kernels kernels{
-      "AVX-512-BF16",           multiply, multiply_rounded, interleave_pairs, interleave_transposed_pairs,
-      left_pairs_of_transposed, store,    norm512,          softmax512,       softmax_backward512};
+  static constexpr Bf16Kernels kernels{"AVX-512-BF16",
+                                       multiply,
+                                       multiply_rounded,
+                                       interleave_pairs,
+                                       interleave_transposed_pairs,
+                                       left_pairs_of_transposed,
+                                       store,
+                                       activate512,
+                                       norm512,
+                                       depthwise512,
+                                       softmax512,
+                                       softmax_backward512};
   return &kernels;
 }
 

@@ -13,19 +13,7 @@ namespace tessera {
 
 namespace {
 
-// exp(x) for differences from a maximum, x <= 0 or slightly above: 2^n 2^r, r in [-0.5, 0.5]. Relative error
-// below 2e-7 for x near 0; 0 below -104 (also for -inf), NaN for NaN.
-__m512 exponential(__m512 x) {
-  const __m512 t = _mm512_max_ps(_mm512_set1_ps(-200.0f), x * _mm512_set1_ps(1.44269504f));  // x log2(e)
-  const __m512 n = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = t - n;
-  __m512 y = _mm512_set1_ps(0.00132764725f);  // 2^r, minimax on that range (Lawson's algorithm)
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.00967554096f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.0555071309f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.240221202f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.693146944f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(1.0f));
-  return _mm512_scalef_ps(y, n);
-}
+__m512 exponential(__m512 x) { return power_of_two(x * _mm512_set1_ps(1.44269504f)); }  // log2(e)
 
 void store_half(bf16* to, __m512 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));

@@ -27,9 +27,14 @@ void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t str
 void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                          bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 
-// norm() of Bf16Kernels by AVX-512-BF16.
-void norm512(int64_t n, int64_t columns, const float* scale, const float* shift, const bf16* x,
-             const bf16* residual, bool relu, bf16* y);
+// activate() and norm() of Bf16Kernels by AVX-512-BF16.
+void activate512(Bf16Function f, int64_t rows, int64_t columns, FloatRows z, bf16* y, bf16* slope,
+                 int64_t stride);
+void norm512(Bf16Function f, int64_t n, int64_t columns, const float* scale, const float* shift,
+             const bf16* x, const bf16* residual, bf16* y);
+
+// depthwise() of Bf16Kernels by AVX-512-BF16.
+DepthwiseFunction depthwise512(int64_t kernel, int64_t stride);
 
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.
@@ -40,6 +45,19 @@ static inline __mmask16 first_lanes(int64_t n) {
 // 16 numbers as floats.
 static inline __m512 widened(__m256i numbers) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
+}
+
+// 2^x, of any x. Relative error below 2e-7; 2^0 is 1, 2^-inf 0, and NaN stays NaN.
+static inline __m512 power_of_two(__m512 x) {
+  // The fraction, [0, 1); _mm512_scalef_ps() multiplies by 2 to the power of the rest.
+  const __m512 r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  __m512 y = _mm512_set1_ps(0.0018671302f);  // 2^r, minimax on that range (Lawson's algorithm)
+  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.00901703f));
+  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.055799913f));
+  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.24016444f));
+  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.6931513f));
+  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(1.0f));
+  return _mm512_scalef_ps(y, x);
 }
 #endif
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "engine/core/dtype.h"
@@ -24,6 +25,11 @@ template <class T> inline void store(T& out, Wide<T> value) {
     out.bits = bf16(value).bits;
   else
     out = value;
+}
+
+// Writes n zeros. The compiler turns a fill of a class, as bf16 is, into a loop of two bytes at a time.
+template <class T> void clear(T* to, int64_t n) {
+  std::memset(static_cast<void*>(to), 0, static_cast<size_t>(n) * sizeof(T));
 }
 
 // out[i] = f(i) or, with `add`, out[i] += f(i) for i in [begin, end), in one vector loop. f returns a Wide<T>

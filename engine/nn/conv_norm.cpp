@@ -9,9 +9,11 @@ namespace tessera {
 Tensor conv_norm(const Conv2d& conv, const BatchNorm& norm, const Tensor& x, const Pass& pass, Activation f,
                  const Tensor& residual) {
   const bool watched = Tape::recording() || Observer::active();
-  if (!watched && !pass.training && !conv.depthwise)
-    return normed_conv2d(x, conv.weight, conv.bias, conv.convolution,
-                         {norm.weight, norm.bias, norm.running_mean, norm.running_var}, f, residual);
+  if (!watched && !pass.training) {
+    const auto normed = conv.depthwise ? normed_depthwise_conv2d : normed_conv2d;
+    return normed(x, conv.weight, conv.bias, conv.convolution,
+                  {norm.weight, norm.bias, norm.running_mean, norm.running_var}, f, residual);
+  }
   if (!residual.defined()) return norm(conv(x), pass, f);
   return activation(f, add(norm(conv(x), pass), residual));
 }

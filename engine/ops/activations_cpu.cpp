@@ -1,11 +1,31 @@
+#include <array>
+#include <type_traits>
+
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 
 namespace tessera {
 
+namespace {
+
+constexpr std::array<float, bf16_panel> filled(float value) {
+  std::array<float, bf16_panel> all{};
+  all.fill(value);
+  return all;
+}
+
+}  // namespace
+
 template <class T> void activate(Activation f, const T* x, T* y, int64_t n) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Norm norm(f); norm) {
+      // 1 x - 0 is x, and -0 for -0.
+      static constexpr std::array<float, bf16_panel> one = filled(1), zero = filled(-0.0f);
+      return norm(n, bf16_panel, one.data(), zero.data(), x, nullptr, y);
+    }
   with_activation(
       f, [=]<class F>(F) { write_each(0, n, y, false, [=](int64_t i) { return F::value(Wide<T>(x[i])); }); });
 }

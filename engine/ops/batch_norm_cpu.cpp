@@ -5,9 +5,9 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
-#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/batch_norm_rows.h"
@@ -128,11 +128,9 @@ void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, 
   const Affine<Wide<T>> affine(size, weight, bias, by);
   const Wide<T>*a = affine.scale.data(), *b = affine.shift.data();
   if constexpr (std::is_same_v<T, bf16>)
-    if (const Bf16Kernels* kernels = bf16_kernels();
-        kernels && (f == Activation::none || f == Activation::relu))
-      return for_folded_rows(size, [=](int64_t at, int64_t columns) {
-        kernels->norm(columns, columns, a, b, x + at, nullptr, f == Activation::relu, y + at);
-      });
+    if (const Bf16Norm norm(f); norm)
+      return for_folded_rows(
+          size, [=](int64_t at, int64_t columns) { norm(columns, columns, a, b, x + at, nullptr, y + at); });
   with_activation(f, [=]<class F>(F) {
     for_folded_rows(size, [=](int64_t at, int64_t columns) {
       write_each(0, columns, y + at, false,

@@ -84,23 +84,29 @@ ConvSize conv2d_size(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return size;
 }
 
-// A convolution by single pixels is a linear map of each.
-bool is_linear(const ConvSize& size) { return size.window() == 1 && size.stride == 1 && size.padding == 0; }
+ConvSize depthwise_size(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvOptions& options) {
+  check_weights("depthwise_conv2d", x, weight, bias, 1);
+  ConvSize size = sized("depthwise_conv2d", x, weight.dim(2), weight.dim(3), options);
+  size.out = weight.dim(0);
+  check(size.in > 0 && size.out % size.in == 0, "depthwise_conv2d: weight ", weight.shape(), " gives ",
+        size.out, " channels, no multiple of the ", size.in, " of the input ", x.shape());
+  return size;
+}
 
-void check_norm(const Tensor& y, const FixedNorm& norm, const Tensor& residual) {
-  check_same_device("normed_conv2d",
-                    {y, norm.weight, norm.bias, norm.running_mean, norm.running_var, residual});
+void check_norm(const char* op, const Tensor& y, const FixedNorm& norm, const Tensor& residual) {
+  check_same_device(op, {y, norm.weight, norm.bias, norm.running_mean, norm.running_var, residual});
   const auto expect = [&](const Tensor& p, DType dtype, const char* what) {
-    check(p.shape() == Shape{y.dim(3)} && p.dtype() == dtype, "normed_conv2d: output ", y.dtype(), " ",
-          y.shape(), " takes ", what, " ", dtype, " ", Shape{y.dim(3)}, ", not ", p.dtype(), " ", p.shape());
+    check(p.shape() == Shape{y.dim(3)} && p.dtype() == dtype, op, ": output ", y.dtype(), " ", y.shape(),
+          " takes ", what, " ", dtype, " ", Shape{y.dim(3)}, ", not ", p.dtype(), " ", p.shape());
   };
   expect(norm.weight, y.dtype(), "weight");
   expect(norm.bias, y.dtype(), "bias");
   expect(norm.running_mean, wide(y.dtype()), "running mean");
   expect(norm.running_var, wide(y.dtype()), "running variance");
   if (residual.defined())
-    check(residual.shape() == y.shape() && residual.dtype() == y.dtype(), "normed_conv2d: output ", y.dtype(),
-          " ", y.shape(), " takes a residual like it, not ", residual.dtype(), " ", residual.shape());
+    check(residual.shape() == y.shape() && residual.dtype() == y.dtype(), op, ": output ", y.dtype(), " ",
+          y.shape(), " takes a residual like it, not ", residual.dtype(), " ", residual.shape());
 }
 
 Tensor normed(const Tensor& y, const FixedNorm& norm, Activation f, const Tensor& residual) {
@@ -110,28 +116,24 @@ Tensor normed(const Tensor& y, const FixedNorm& norm, Activation f, const Tensor
   return residual.defined() ? activation(f, add(z, residual)) : z;
 }
 
-}  // namespace
+// A convolution on the CPU and the norm that follows it.
+struct NormedConv {
+  const char* name;
+  ConvSize size;
+  bool depthwise;
+};
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
-  const ConvSize size = conv2d_size(x, weight, bias, options);
-  if (is_linear(size)) return linear(x, weight.reshape({size.out, size.in}), bias);
-  const int64_t macs = size.images * size.positions() * size.out * size.in * size.window();
-  return convolve<ConvKernels>("conv2d", size, x, weight, bias, macs);
-}
-
-Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options,
-                     const FixedNorm& norm, Activation f, const Tensor& residual) {
-  check(!Tape::recording(),
-        "normed_conv2d: a tape records, which conv2d, batch_norm and what follows are for");
-  const ConvSize size = conv2d_size(x, weight, bias, options);
-  if (x.device() != Device::cpu || is_linear(size) || tiles_map(size) || size.images == 0)
-    return normed(conv2d(x, weight, bias, options), norm, f, residual);
+Tensor normed_convolution(const NormedConv& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          const FixedNorm& norm, Activation f, const Tensor& residual) {
+  check(!Tape::recording(), op.name,
+        ": a tape records, which the convolution, batch_norm and what follows are for");
+  const ConvSize& size = op.size;
   const Tensor y = Tensor::empty({size.images, size.out_h, size.out_w, size.out}, x.dtype());
-  check_norm(y, norm, residual);
-  dispatch_with_scratch(x, "normed_conv2d", [&]<class Dev, class T>() {
+  check_norm(op.name, y, norm, residual);
+  dispatch_with_scratch(x, op.name, [&]<class Dev, class T>() {
     if constexpr (std::is_same_v<Dev, Cpu>)
       NormedConvKernels<Cpu>::forward<T>(
-          size, x.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
+          size, op.depthwise, x.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
           {norm.weight.data<T>(),
            norm.bias.data<T>(),
            {norm.running_mean.data<Wide<T>>(), norm.running_var.data<Wide<T>>(), norm.eps, false},
@@ -142,15 +144,37 @@ Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return y;
 }
 
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+  const ConvSize size = conv2d_size(x, weight, bias, options);
+  if (size.of_pixels()) return linear(x, weight.reshape({size.out, size.in}), bias);
+  const int64_t macs = size.images * size.positions() * size.out * size.in * size.window();
+  return convolve<ConvKernels>("conv2d", size, x, weight, bias, macs);
+}
+
+Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options,
+                     const FixedNorm& norm, Activation f, const Tensor& residual) {
+  const ConvSize size = conv2d_size(x, weight, bias, options);
+  if (x.device() != Device::cpu || (tiles_map(size) && !size.of_pixels()) || size.images == 0)
+    return normed(conv2d(x, weight, bias, options), norm, f, residual);
+  return normed_convolution({"normed_conv2d", size, false}, x, weight, bias, norm, f, residual);
+}
+
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvOptions& options) {
-  check_weights("depthwise_conv2d", x, weight, bias, 1);
-  ConvSize size = sized("depthwise_conv2d", x, weight.dim(2), weight.dim(3), options);
-  size.out = weight.dim(0);
-  check(size.in > 0 && size.out % size.in == 0, "depthwise_conv2d: weight ", weight.shape(), " gives ",
-        size.out, " channels, no multiple of the ", size.in, " of the input ", x.shape());
+  const ConvSize size = depthwise_size(x, weight, bias, options);
   return convolve<DepthwiseConvKernels>("depthwise_conv2d", size, x, weight, bias,
                                         size.images * size.positions() * size.out * size.window());
+}
+
+Tensor normed_depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               const ConvOptions& options, const FixedNorm& norm, Activation f,
+                               const Tensor& residual) {
+  const ConvSize size = depthwise_size(x, weight, bias, options);
+  if (x.device() != Device::cpu || size.images == 0)
+    return normed(depthwise_conv2d(x, weight, bias, options), norm, f, residual);
+  return normed_convolution({"normed_depthwise_conv2d", size, true}, x, weight, bias, norm, f, residual);
 }
 
 Tensor unfold(const Tensor& x, int64_t kernel, const ConvOptions& options) {

@@ -34,6 +34,11 @@ Tensor normed_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvOptions& options = {});
 
+/// normed_conv2d() of a depthwise convolution.
+Tensor normed_depthwise_conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               const ConvOptions& options, const FixedNorm& norm, Activation f,
+                               const Tensor& residual = {});
+
 /// The windows that a convolution reads, one in each row: the soft split of T2T-ViT. [B, H, W, C] -> [B, H'
 /// W', C k k], each flattened as (c, y, x).
 Tensor unfold(const Tensor& x, int64_t kernel, const ConvOptions& options);

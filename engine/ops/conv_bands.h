@@ -10,7 +10,8 @@
 
 #include "engine/core/dtype.h"
 #include "engine/core/scratch.h"
-#include "engine/cpu/simd.h"
+#include "engine/cpu/bf16_gemm.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/conv_kernels.h"
 
 namespace tessera {
@@ -52,33 +53,32 @@ template <class T, class U> void copy_pixels(const T* from, int64_t n, U* to) {
 // to [band_rows, row]
 template <class T, class U>
 void copy_band(const ConvSize& s, const BandSize& size, const T* image, int64_t first, int64_t last, U* to) {
-  const U zero(0.0f);
   const int64_t width = size.row / size.channels, left = std::min(s.padding, width),
                 right = std::clamp(s.width + s.padding, left, width);
   for (int64_t i = 0; i < band_rows(s, last - first); ++i, to += size.row) {
     const int64_t y = first * s.stride - s.padding + i;
     const bool inside = y >= 0 && y < s.height;
     const T* from = image + y * s.width * s.in;
-    std::fill(to, to + (inside ? left * size.channels : size.row), zero);
+    clear(to, inside ? left * size.channels : size.row);
     if (!inside) continue;
     U* pixel = to + left * size.channels;
     if (size.channels == s.in)
       detail::copy_pixels(from, (right - left) * s.in, pixel);
     else
       for (int64_t x = 0; x < right - left; ++x, from += s.in)
-        std::fill(std::copy_n(from, s.in, pixel + x * size.channels), pixel + (x + 1) * size.channels, zero);
-    std::fill(to + right * size.channels, to + size.row, zero);
+        clear(std::copy_n(from, s.in, pixel + x * size.channels), size.channels - s.in);
+    clear(to + right * size.channels, size.row - right * size.channels);
   }
 }
 
 // Where the pixels lie, as numbers of type U, that the windows of the rows [first, last) read; at most `most`
-// rows at a time. A copy lies in the thread's scratch memory `which`, and a vector may be read past its end.
+// rows at a time. A copy lies in the thread's scratch memory `which`, and a panel may be read past its end.
 template <class U, int which, class T>
 const U* band(const ConvSize& s, const BandSize& size, const T* image, int64_t first, int64_t last,
               int64_t most) {
   if constexpr (std::is_same_v<T, U>)
     if (!size.copied) return image + first * s.stride * size.row;
-  U* copy = thread_scratch<U, which>(band_rows(s, most) * size.row + lanes<float>);
+  U* copy = thread_scratch<U, which>(band_rows(s, most) * size.row + bf16_panel);
   copy_band(s, size, image, first, last, copy);
   return copy;
 }

@@ -10,8 +10,12 @@ namespace tessera {
 
 // As conv_forward() and ConvKernels<Cpu>::backward().
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* x, const bf16* weight,
-                       const bf16* bias, bf16* y, const ConvFinish& finish);
+                       const bf16* bias, bf16* y, const Finish& finish);
 void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* dy, const bf16* x,
                         const bf16* weight, const LayerGradients<bf16>& gradients);
+
+// As depthwise_forward(); returns whether there is a function for these windows.
+bool depthwise_forward_bf16(const Bf16Kernels& kernels, const ConvSize& size, const bf16* x,
+                            const bf16* weight, const bf16* bias, bf16* y, const Finish& finish);
 
 }  // namespace tessera

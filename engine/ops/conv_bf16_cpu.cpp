@@ -125,7 +125,7 @@ const bf16* even_rows(const ConvSize& s, const bf16* dy, int64_t rows) {
   const int64_t length = s.out_w * s.out;
   bf16* copy = thread_scratch<bf16, of_sum>(rows * (length + s.out));
   for (int64_t r = 0; r < rows; ++r, dy += length)
-    std::fill_n(std::copy_n(dy, length, copy + r * (length + s.out)), s.out, bf16(0.0f));
+    clear(std::copy_n(dy, length, copy + r * (length + s.out)), s.out);
   return copy;
 }
 
@@ -181,7 +181,7 @@ MadeOfWeight<bf16> packed_weight(const Bf16Kernels& kernels, const ConvSize& s, 
   return {weight, kind, bf16_packed_elements(depth, n), [&](bf16* panels) {
             const Workspace<bf16> turned(depth * n);
             if (DryRun::active()) return;
-            std::fill_n(turned.data(), depth * n, bf16(0.0f));
+            clear(turned.data(), depth * n);
             parallel_for(s.out, 1, [&](int64_t o, int64_t) {
               for (int64_t c = 0; c < s.in; ++c)
                 for (int64_t k = 0; k < s.window(); ++k)
@@ -248,7 +248,7 @@ class InputGradients {
 }  // namespace
 
 void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
-                       const bf16* bias, bf16* y, const ConvFinish& finish) {
+                       const bf16* bias, bf16* y, const Finish& finish) {
   const auto place = [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); };
   const MadeOfWeight<bf16> packed =
       packed_weight(kernels, s, "conv2d", windows_depth(s), s.out, weight, place);

@@ -17,6 +17,7 @@
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_patches.h"
 #include "engine/ops/conv_windows.h"
+#include "engine/ops/linear_parts.h"
 
 namespace tessera {
 
@@ -212,9 +213,11 @@ template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* 
 }  // namespace
 
 template <class T>
-void conv_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y,
-                  const ConvFinish& finish) {
+void conv_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y, const Finish& finish) {
   using W = Wide<T>;
+  if (s.of_pixels())
+    return linear_forward<T>({s.images * s.positions(), s.in, s.out}, x, weight, bias, Activation::none, y,
+                             nullptr, finish);
   if (tiles_map(s)) {
     check(!finish, "conv2d: an output that tiles the map is not finished in parts");
     return patches_forward(s, x, weight, bias, y);

@@ -7,7 +7,8 @@
 #include "engine/core/parallel.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/row_sums.h"
-#include "engine/ops/conv_kernels.h"
+#include "engine/ops/conv_bf16.h"
+#include "engine/ops/conv_normed.h"
 
 namespace tessera {
 
@@ -81,12 +82,14 @@ void sum_window(const std::vector<Tap<T>>& taps, int64_t channels, const Wide<T>
   }
 }
 
-template <class T>
-void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const Wide<T>* start, T* y) {
+// done(i) is called for every row of windows that is written.
+template <class T, class Done>
+void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const Wide<T>* start, T* y,
+                   const Done& done) {
   using W = Wide<T>;
   std::vector<W> sums(static_cast<size_t>(s.out));
   std::vector<Tap<T>> inside;
-  for (int64_t i = 0; i < s.out_h; ++i)
+  for (int64_t i = 0; i < s.out_h; ++i) {
     for (int64_t j = 0; j < s.out_w; ++j) {
       inside.clear();
       each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
@@ -104,6 +107,8 @@ void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const
       }
       write_each(0, s.out, y + (i * s.out_w + j) * s.out, false, [=](int64_t o) { return sum[o]; });
     }
+    done(i);
+  }
 }
 
 template <class T> void dx_of_image(const ConvSize& s, const T* dy, const Wide<T>* taps, bool add, T* dx) {
@@ -141,17 +146,29 @@ void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtap
 
 }  // namespace
 
-template <>
 template <class T>
-void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+void depthwise_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y,
+                       const Finish& finish) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels();
+        kernels && depthwise_forward_bf16(*kernels, s, x, weight, bias, y, finish))
+      return;
   if (DryRun::active()) return;  // it takes no pool memory
   const auto taps = taps_first(s, weight);
   std::vector<Wide<T>> start(static_cast<size_t>(s.out), Wide<T>(0));
   if (bias) std::copy_n(bias, s.out, start.data());
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
-    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), start.data(),
-                  y + b * s.positions() * s.out);
+    const int64_t row = s.out_w * s.out, at = b * s.positions() * s.out;
+    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), start.data(), y + at, [&](int64_t i) {
+      if (finish) finish(at + i * row, at + (i + 1) * row);
+    });
   });
+}
+
+template <>
+template <class T>
+void DepthwiseConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
+  depthwise_forward<T>(s, x, weight, bias, y, nullptr);
 }
 
 template <>
@@ -188,6 +205,7 @@ void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T
   }
 }
 
+TESSERA_FOR_FLOATS(depthwise_forward)
 TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(DepthwiseConvKernels<Cpu>::backward)
 

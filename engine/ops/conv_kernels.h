@@ -13,6 +13,9 @@ struct ConvSize {
 
   TESSERA_HD int64_t window() const { return kernel_h * kernel_w; }
   TESSERA_HD int64_t positions() const { return out_h * out_w; }  // windows an image
+
+  // Whether the windows are the pixels: a linear map of each.
+  bool of_pixels() const { return window() == 1 && stride == 1 && padding == 0; }
 };
 
 // In all of them: x [images, height, width, in], y [images, out_h, out_w, out].

@@ -3,21 +3,22 @@
 // A convolution on the CPU and what follows it in evaluation: the batch norm, the addition of a shortcut and
 // the activation are computed for a part of the output while that lies in the cache.
 
-#include <functional>
-
 #include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/conv_kernels.h"
+#include "engine/ops/finish.h"
 
 namespace tessera {
-
-// A ConvFinish is told that the numbers [begin, end) of y, whole pixels, are written.
-using ConvFinish = std::function<void(int64_t begin, int64_t end)>;
 
 // ConvKernels<Cpu>::forward(), which calls `finish` for each part of y, unless it is null. Fails for sizes
 // that tile the map (conv_patches.h) with a `finish`.
 template <class T>
 void conv_forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y,
-                  const ConvFinish& finish);
+                  const Finish& finish);
+
+// The same of DepthwiseConvKernels<Cpu>.
+template <class T>
+void depthwise_forward(const ConvSize& size, const T* x, const T* weight, const T* bias, T* y,
+                       const Finish& finish);
 
 // The batch norm of y and what follows: y becomes f(batch_norm(y) + residual), without the residual if that
 // is null.
@@ -29,10 +30,10 @@ template <class T> struct NormedOutput {
 };
 
 template <class Dev> struct NormedConvKernels {  // of the CPU alone
-  // The bits are those of ConvKernels::forward(), BatchNormKernels::forward(), an addition and an activation
-  // one after the other.
+  // The bits are those of ConvKernels::forward() or, if `depthwise`, DepthwiseConvKernels::forward(), of
+  // BatchNormKernels::forward(), an addition and an activation one after the other.
   template <class T>
-  static void forward(const ConvSize& size, const T* x, const T* weight, const T* bias,
+  static void forward(const ConvSize& size, bool depthwise, const T* x, const T* weight, const T* bias,
                       const NormedOutput<T>& normed, T* y);
 };
 

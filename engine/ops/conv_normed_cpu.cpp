@@ -1,8 +1,8 @@
 #include "engine/ops/conv_normed.h"
 
 #include "engine/core/dispatch.h"
-#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_rows.h"
 
@@ -40,23 +40,21 @@ void finish_part(int64_t n, int64_t columns, const Wide<T>* scale, const Wide<T>
 
 template <>
 template <class T>
-void NormedConvKernels<Cpu>::forward(const ConvSize& s, const T* x, const T* weight, const T* bias,
-                                     const NormedOutput<T>& normed, T* y) {
-  if (DryRun::active()) return conv_forward<T>(s, x, weight, bias, y, nullptr);
+void NormedConvKernels<Cpu>::forward(const ConvSize& s, bool depthwise, const T* x, const T* weight,
+                                     const T* bias, const NormedOutput<T>& normed, T* y) {
+  const auto convolve = depthwise ? depthwise_forward<T> : conv_forward<T>;
+  if (DryRun::active()) return convolve(s, x, weight, bias, y, nullptr);
   const RowsSize rows{s.images * s.positions(), s.out};
   const Affine<Wide<T>> affine(rows, normed.weight, normed.bias, normed.by);
   const int64_t columns = FoldedRows(rows).width;
-  if constexpr (std::is_same_v<T, bf16>) {
-    const Bf16Kernels* const kernels = bf16_kernels();
-    if (kernels && (normed.f == Activation::none || normed.f == Activation::relu))
-      return conv_forward<T>(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
-        kernels->norm(end - begin, columns, affine.scale.data(), affine.shift.data(), y + begin,
-                      normed.residual ? normed.residual + begin : nullptr, normed.f == Activation::relu,
-                      y + begin);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Norm norm(normed.f); norm)
+      return convolve(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
+        norm(end - begin, columns, affine.scale.data(), affine.shift.data(), y + begin,
+             normed.residual ? normed.residual + begin : nullptr, y + begin);
       });
-  }
   with_activation(normed.f, [&]<class F>(F) {
-    conv_forward<T>(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
+    convolve(s, x, weight, bias, y, [&](int64_t begin, int64_t end) {
       finish_part<F, T>(end - begin, columns, affine.scale.data(), affine.shift.data(),
                         normed.residual ? normed.residual + begin : nullptr, y + begin);
     });

@@ -7,6 +7,7 @@
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
 #include "engine/cpu/each.h"
+#include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_bf16.h"
 #include "engine/ops/linear_tiles.h"
@@ -31,20 +32,22 @@ void activate_rows(const Bf16Kernels& kernels, int64_t rows, int64_t columns, co
   alignas(64) std::array<float, at_once * bf16_panel> values, slopes;
   for (int64_t i = 0; i < rows; i += at_once, z += at_once * bf16_panel) {
     const int64_t some = std::min(at_once, rows - i), n = some * bf16_panel;
-    if (slope) {
 #pragma omp simd
-      for (int64_t j = 0; j < n; ++j) {
-        const float at = z[j];
-        values[static_cast<size_t>(j)] = F::value(at);
-        slopes[static_cast<size_t>(j)] = F::slope(at);
-      }
-      store_block(kernels, some, columns, slopes.data(), false, slope + i * stride, stride);
-    } else {
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) values[static_cast<size_t>(j)] = F::value(z[j]);
-    }
+    for (int64_t j = 0; j < n; ++j) values[static_cast<size_t>(j)] = F::value(z[j]);
     store_block(kernels, some, columns, values.data(), false, y + i * stride, stride);
+    if (!slope) continue;
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) slopes[static_cast<size_t>(j)] = F::slope(z[j]);
+    store_block(kernels, some, columns, slopes.data(), false, slope + i * stride, stride);
   }
+}
+
+// The same by the processor's function where it has one.
+void activate_block(const Bf16Kernels& kernels, Activation f, int64_t rows, int64_t columns, const float* z,
+                    bf16* y, bf16* slope, int64_t stride) {
+  if (const auto function = bf16_function(f))
+    return kernels.activate(*function, rows, columns, {z, bf16_panel}, y, slope, stride);
+  with_activation(f, [&]<class F>(F) { activate_rows<F>(kernels, rows, columns, z, y, slope, stride); });
 }
 
 // Packs op(B) [depth, n] on all threads.
@@ -154,7 +157,8 @@ void total(const Bf16Kernels& kernels, int64_t groups, int64_t rows, int64_t col
 }  // namespace
 
 void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, const bf16* x,
-                         const bf16* weight, const bf16* bias, Activation f, bf16* y, bf16* slope) {
+                         const bf16* weight, const bf16* bias, Activation f, bf16* y, bf16* slope,
+                         const Finish& finish) {
   const auto [rows, in, out] = size;
   const MadeOfWeight<bf16> panels(weight, "linear", bf16_packed_elements(in, out),
                                   [&, in = in, out = out](bf16* to) {
@@ -165,20 +169,21 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
   if (bias) std::fill(std::copy_n(bias, out, first.data()), first.data() + whole_bf16_panels(out), 0.0f);
   const float* start = bias ? first.data() : nullptr;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
-  parallel_for(rows, tile, [=, &kernels, &panels, in = in, out = out](int64_t begin, int64_t end) {
+  parallel_for(rows, tile, [=, &kernels, &panels, &finish, in = in, out = out](int64_t begin, int64_t end) {
     const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
     bf16 *ys = y + begin * out, *slopes = slope ? slope + begin * out : nullptr;
-    if (f == Activation::none && !slope)
-      return multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, false, ys);
-    with_activation(f, [&]<class F>(F) {
-      const auto activate = [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns,
-                                          const float* z) {
-        const int64_t at = i * out + j;
-        activate_rows<F>(kernels, some, columns, z, ys + at, slopes ? slopes + at : nullptr, out);
-      };
-      multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
-                           activate);
-    });
+    if (f == Activation::none && !slope) {
+      multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, false, ys);
+      if (finish) finish(begin * out, end * out);
+      return;
+    }
+    const auto activate = [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
+      const int64_t at = i * out + j;
+      activate_block(kernels, f, some, columns, z, ys + at, slopes ? slopes + at : nullptr, out);
+    };
+    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
+                         activate);
+    if (finish) finish(begin * out, end * out);
   });
 }
 

@@ -142,13 +142,12 @@ template <class T> void total(int64_t groups, int64_t n, Wide<T>* sums, const Ta
 }  // namespace
 
 // f'(z), the slope, is kept rather than z: it and f(z) share one exponential.
-template <>
 template <class T>
-void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
-                                 Activation f, T* y, T* slope) {
+void linear_forward(const LinearSize& size, const T* x, const T* weight, const T* bias, Activation f, T* y,
+                    T* slope, const Finish& finish) {
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
-      return linear_forward_bf16(*kernels, size, x, weight, bias, f, y, slope);
+      return linear_forward_bf16(*kernels, size, x, weight, bias, f, y, slope, finish);
   using W = Wide<T>;
   const auto [rows, in, out] = size;
   const MadeOfWeight<W> panels(weight, "linear", packed_elements<W>(in, out), [=, in = in, out = out](W* to) {
@@ -159,7 +158,7 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
   if (bias) std::copy_n(bias, out, first.data());
   const W* start = bias ? first.data() : nullptr;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
-  parallel_for(rows, tile, [=, in = in, out = out, &panels](int64_t begin, int64_t end) {
+  parallel_for(rows, tile, [=, in = in, out = out, &panels, &finish](int64_t begin, int64_t end) {
     const int64_t n = (end - begin) * out;
     const W* x_tile = wide_copy<of_in>(x + begin * in, (end - begin) * in);
     T* y_tile = y + begin * out;
@@ -171,7 +170,15 @@ void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* we
     panel_gemm<W>(end - begin, out, in, {x_tile, in, 1}, panels.data(), {start, 0}, {z, out});
     if (!std::is_same_v<T, W> || f != Activation::none)
       activate_tile(f, n, z, y_tile, slope ? slope + begin * out : nullptr);
+    if (finish) finish(begin * out, end * out);
   });
+}
+
+template <>
+template <class T>
+void LinearKernels<Cpu>::forward(const LinearSize& size, const T* x, const T* weight, const T* bias,
+                                 Activation f, T* y, T* slope) {
+  linear_forward<T>(size, x, weight, bias, f, y, slope, nullptr);
 }
 
 template <>
@@ -215,6 +222,7 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   if (dbias) total(by.groups, out, dbias_sums.data(), dbias);
 }
 
+TESSERA_FOR_FLOATS(linear_forward)
 TESSERA_FOR_FLOATS(LinearKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(LinearKernels<Cpu>::backward)
 

@@ -17,7 +17,7 @@ void ShiftKernels<Cpu>::forward(const ImageSize& size, const Shifts& shifts, con
                   b = line / (height * channels * shifts.count);
     const auto [down, right] = shifts.offset[static_cast<size_t>(d)];
     T* out = y + line * width;
-    std::fill_n(out, width, T(0.0f));
+    clear(out, width);
     const int64_t from = i + down, first = std::max<int64_t>(0, -right),
                   last = std::min(width, width - right);
     if (from < 0 || from >= height || first >= last) return;

@@ -70,7 +70,7 @@ void CopyKernels<Cpu>::copy(const Walk<2>& walk, double factor, const T* x, Targ
 
 template <> template <class T> void CopyKernels<Cpu>::zero(int64_t n, T* y) {
   parallel_for(n, chunk_length(chunk_elements),
-               [=](int64_t begin, int64_t end) { std::fill(y + begin, y + end, T(0.0f)); });
+               [=](int64_t begin, int64_t end) { clear(y + begin, end - begin); });
 }
 
 template <>

@@ -23,7 +23,7 @@ void TakeKernels<Cpu>::backward(const TakeSize& size, const int64_t* index, cons
   parallel_for(outer, 1, [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       T* to = dx.data + o * from * inner;
-      if (!dx.add) std::fill_n(to, from * inner, T(0.f));
+      if (!dx.add) clear(to, from * inner);
       for (int64_t i = 0; i < count; ++i) {
         const T* d = dy + (o * count + i) * inner;
         T* row = to + index[i] * inner;

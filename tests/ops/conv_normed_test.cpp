@@ -31,6 +31,35 @@ struct Sizes {
   ConvOptions options;
 };
 
+// The op `normed` beside batch norm, residual and activation of what `convolve` gives, in every type.
+void check_normed(decltype(conv2d) convolve, decltype(normed_conv2d) normed, const Sizes& sizes) {
+  const int64_t out = sizes.weight[0];
+  CAPTURE(sizes.x);
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    CAPTURE(dtype);
+    const Tensor x = random_tensor(sizes.x, 5).to(dtype), weight = random_tensor(sizes.weight, 6).to(dtype),
+                 bias = random_tensor({out}, 7).to(dtype);
+    const FixedNorm norm = norm_of(out, dtype);
+    const Tensor y = convolve(x, weight, bias, sizes.options);
+    const Tensor residual = random_tensor(y.shape(), 8).to(dtype);
+    const auto fused = [&](Activation f, const Tensor& added) {
+      return normed(x, weight, bias, sizes.options, norm, f, added);
+    };
+    if (x.elements() == 0) {
+      CHECK(error_of([&] { fused(Activation::relu, {}); }) == batch_norm_error(y, norm));
+      continue;
+    }
+    for (const Activation f : all_activations) {
+      CAPTURE(name(f));
+      const auto in_parts = [&](Activation own) {
+        return batch_norm(y, norm.weight, norm.bias, norm.running_mean, norm.running_var, {.f = own});
+      };
+      CHECK(fused(f, {}).values() == in_parts(f).values());
+      CHECK(fused(f, residual).values() == activation(f, add(in_parts(Activation::none), residual)).values());
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a normed convolution has the bits of its ops one after the other") {
@@ -40,30 +69,17 @@ TEST_CASE("a normed convolution has the bits of its ops one after the other") {
                        {{2, 11, 13, 8}, {20, 8, 5, 5}, {2, 2}},   {{1, 70, 33, 32}, {64, 32, 3, 3}, {1, 1}},
                        {{2, 9, 9, 4}, {7, 4, 3, 3}, {3, 0}},      {{2, 5, 6, 9}, {33, 9, 1, 1}, {1, 0}},
                        {{0, 9, 7, 3}, {5, 3, 3, 3}, {1, 1}}};
-  for (const auto& [x_shape, weight_shape, options] : all)
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-      CAPTURE(x_shape);
-      CAPTURE(dtype);
-      const int64_t out = weight_shape[0];
-      const Tensor x = random_tensor(x_shape, 5).to(dtype), weight = random_tensor(weight_shape, 6).to(dtype),
-                   bias = random_tensor({out}, 7).to(dtype);
-      const FixedNorm norm = norm_of(out, dtype);
-      const Tensor y = conv2d(x, weight, bias, options);
-      const Tensor residual = random_tensor(y.shape(), 8).to(dtype);
-      if (x.elements() == 0) {
-        CHECK(error_of([&] { normed_conv2d(x, weight, bias, options, norm, Activation::relu); }) ==
-              batch_norm_error(y, norm));
-        continue;
-      }
-      for (const Activation f : {Activation::none, Activation::relu, Activation::gelu}) {
-        const auto normed = [&](Activation own) {
-          return batch_norm(y, norm.weight, norm.bias, norm.running_mean, norm.running_var, {.f = own});
-        };
-        CHECK(normed_conv2d(x, weight, bias, options, norm, f).values() == normed(f).values());
-        CHECK(normed_conv2d(x, weight, bias, options, norm, f, residual).values() ==
-              activation(f, add(normed(Activation::none), residual)).values());
-      }
-    }
+  for (const Sizes& sizes : all) check_normed(conv2d, normed_conv2d, sizes);
+}
+
+TEST_CASE("a normed depthwise convolution has the bits of its ops one after the other") {
+  // The last panel is not whole, two filters a channel, single pixels.
+  const Sizes all[] = {{{2, 9, 7, 48}, {48, 1, 3, 3}, {1, 1}},
+                       {{1, 8, 11, 75}, {75, 1, 5, 5}, {2, 2}},
+                       {{2, 6, 6, 4}, {8, 1, 3, 3}, {1, 1}},
+                       {{3, 5, 5, 33}, {33, 1, 1, 1}, {1, 0}},
+                       {{0, 9, 7, 3}, {3, 1, 3, 3}, {1, 1}}};
+  for (const Sizes& sizes : all) check_normed(depthwise_conv2d, normed_depthwise_conv2d, sizes);
 }
 
 TEST_CASE("a normed convolution hides no NaN") {
@@ -96,6 +112,14 @@ TEST_CASE("a normed convolution names what does not fit, and is not recorded") {
         "normed_conv2d: output f64 [1, 4, 4, 3] takes a residual like it, not f64 [1, 4, 4, 2]");
   norm.running_var = random_tensor({2}, 1);
   CHECK(error() == "normed_conv2d: output f64 [1, 4, 4, 3] takes running variance f64 [3], not f64 [2]");
+  const auto depthwise_error = [&] {
+    const Tensor each = random_tensor({2, 1, 3, 3}, 2);
+    return error_of([&] { normed_depthwise_conv2d(x, each, {}, {.padding = 1}, norm, Activation::relu); });
+  };
+  norm = norm_of(3, DType::f64);
+  CHECK(depthwise_error() ==
+        "normed_depthwise_conv2d: output f64 [1, 4, 4, 2] takes weight f64 [2], not f64 [3]");
   const Tape tape;
   CHECK(error().find("a tape records") != std::string::npos);
+  CHECK(depthwise_error().find("normed_depthwise_conv2d: a tape records") == 0);
 }

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
 #include "engine/ops/shape.h"
@@ -37,6 +40,48 @@ TEST_CASE("a depthwise convolution of many channels is that of each channel alon
     for (int64_t c = 0; c < channels; ++c)
       CHECK(slice(y, 3, c, 1).values() ==
             depthwise_conv2d(slice(x, 3, c, 1), weight.rows(c, 1), bias.rows(c, 1), options).values());
+  }
+}
+
+TEST_CASE("a depthwise convolution in bf16 is that in double, rounded, whatever the kernel and its borders") {
+  for (const int64_t kernel : {1, 3, 5, 7})
+    for (const int64_t stride : {1, 2, 3})
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel + 1})
+        for (const int64_t channels : {8, 32, 75}) {
+          CAPTURE(kernel);
+          CAPTURE(stride);
+          CAPTURE(padding);
+          CAPTURE(channels);
+          const Tensor x = random_tensor({2, 8, 11, channels}, 1).to(DType::bf16),
+                       weight = random_tensor({channels, 1, kernel, kernel}, 2).to(DType::bf16),
+                       bias = random_tensor({channels}, 3).to(DType::bf16);
+          const ConvOptions options{stride, padding};
+          const std::vector<double> y = depthwise_conv2d(x, weight, bias, options).values(),
+                                    wanted = depthwise_conv2d(x.to(DType::f64), weight.to(DType::f64),
+                                                              bias.to(DType::f64), options)
+                                                 .values();
+          double worst = 0;
+          for (size_t i = 0; i < y.size(); ++i)
+            worst = std::max(worst, std::abs(y[i] - wanted[i]) - std::abs(wanted[i]) / 256);
+          CHECK(worst < 1e-5);
+        }
+}
+
+TEST_CASE("a depthwise convolution hides no NaN and spreads it to no other window or channel") {
+  const int64_t channels = 40, bad = 37;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    CAPTURE(dtype);
+    const Tensor x = random_tensor({1, 6, 9, channels}, 1), weight = random_tensor({channels, 1, 3, 3}, 2);
+    x.data<double>()[(2 * 9 + 8) * channels + bad] = std::nan("");
+    const std::vector<double> y =
+        depthwise_conv2d(x.to(dtype), weight.to(dtype), {}, {.padding = 1}).values();
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < 6; ++i)
+      for (int64_t j = 0; j < 9; ++j)
+        for (int64_t c = 0; c < channels; ++c)
+          wrong += std::isnan(y[static_cast<size_t>((i * 9 + j) * channels + c)]) !=
+                   (c == bad && i >= 1 && i <= 3 && j >= 7);
+    CHECK(wrong == 0);
   }
 }
 
