@@ -63,14 +63,11 @@ CaiT::Talk::Talk(const Scope& scope, int64_t heads)
 
 Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v, const ScoreTerms& terms,
                               MaskFill diagonal) const {
-  const int64_t heads = proj_l.dim(0);
-  const Tensor split_q = split_heads(q, heads), split_k = split_heads(k, heads),
-               split_v = split_heads(v, heads);
-  name_value(split_q, "q");
-  name_value(split_k, "k");
-  name_value(split_v, "v");
-  Tensor s = matmul(split_q, split_k, false, true);  // [B, H, N, M]
-  s = apply_terms(s, heads, terms);
+  name_value(q, "q");
+  name_value(k, "k");
+  name_value(v, "v");
+  Tensor s = matmul(q, k, false, true);  // [B, H, N, M]
+  s = apply_terms(s, proj_l.dim(0), terms);
   if (diagonal == MaskFill::zero) s = mask_diagonal(s, 0);
   name_value(s, "unmixed_scores");
   s = mix_heads(proj_l, s, path_l);
@@ -82,7 +79,7 @@ Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v,
   name_value(s, "scores");
   const Tensor p = softmax(s);
   name_value(p, "probabilities");
-  return merge_heads(matmul(mix_heads(proj_w, p, path_w), split_v));
+  return merge_heads(matmul(mix_heads(proj_w, p, path_w), v));
 }
 
 CaiT::ClassAttention::ClassAttention(const Scope& scope, int64_t dim, const AttentionOptions& o) {
@@ -160,11 +157,11 @@ Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omeg
 Tensor CaiT::patch_attention(const Layer& layer, const Tensor& normed, const Tensor& omega) const {
   const ModuleScope here(layer.attn.path);
   const Tensor qkv = layer.attn.qkv(normed);
-  const int64_t inner = qkv.dim(2) / 3;
   ScoreTerms terms = layer.attn.terms(normed, omega);
   terms.mask_diagonal = false;  // Talk masks, before or after the mixing as `fill` says
-  const auto part = [&](int64_t i) { return slice(qkv, 2, i * inner, inner); };
-  return layer.attn.proj(layer.talk(part(0), part(1), part(2), terms, fill));
+  const auto part = [&](int64_t i) { return split_heads(qkv, attention.heads, i, 3); };
+  const Tensor q = part(0), k = part(1), v = part(2);
+  return layer.attn.proj(layer.talk(q, k, v, terms, fill));
 }
 
 Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
@@ -180,7 +177,8 @@ Tensor CaiT::class_attention(const Layer& layer, const Tensor& normed, const Ten
   ScoreTerms terms;
   terms.scale = attention.scale_of(attention.head_dim);
   terms.learned_scale = attn.scale;
-  const Tensor q = attn.q(normed), k = attn.k(x), v = attn.v(x);
+  const auto split = [&](const Tensor& t) { return split_heads(t, attention.heads); };
+  const Tensor q = split(attn.q(normed)), k = split(attn.k(x)), v = split(attn.v(x));
   return attn.proj(layer.talk(q, k, v, terms, MaskFill::none));
 }
 

@@ -32,7 +32,7 @@ struct CaiT {
   enum class MaskFill { none, infinity, zero };
 
   /// Talking-heads attention (Shazeer et al., 2020), which mixes the heads before and after the softmax, of q
-  /// [B, N, H d], k, v [B, M, H d] -> [B, N, H d]:
+  /// [B, H, N, d], k, v [B, H, M, d] -> [B, N, H d]:
   ///   s[h] = the scores of head h with their terms;  t[g] = sum_h L[g, h] s[h];  a = softmax(t);
   ///   b[g] = sum_h W[g, h] a[h];  y = concat_g b[g] v_g
   struct Talk {

@@ -58,13 +58,15 @@ enum class Bf16Function : uint8_t { identity, relu, gelu, gelu_tanh, silu, sigmo
 // those of the map that the windows read, each `width` pixels that are `pixel` numbers apart. Tap (u, v) of
 // window i is multiplied by the pixel i * stride + v - padding of rows[u], if there is one. taps [kernel,
 // pairs, 32, 2]: for each column of the kernel the taps of two rows side by side, a zero after an odd one.
-// start [32]. The sums of window i are written at y + i * step, rounded.
+// start [32]. The sums of window i are written at y + i * step, rounded. Column j is a filter of the channel
+// order[2 j] of the 32 that begin at the pixel, and order[2 j + 1] is 32 more; order [64].
 struct DepthwiseRow {
   int64_t count, columns;
   const bf16* const* rows;
   int64_t width, pixel, padding;
   const bf16* taps;
   const float* start;
+  const int16_t* order;
   bf16* y;
   int64_t step;
 };
@@ -112,6 +114,11 @@ struct Bf16Kernels {
   // of the next, and so on.
   void (*norm)(Bf16Function f, int64_t n, int64_t columns, const float* scale, const float* shift,
                const bf16* x, const bf16* residual, bf16* y);
+
+  // y [rows, width] = (x - mean) rstd weight + bias, and the mean and 1 / sqrt(variance + eps) of each row.
+  // weight, bias [width]; mean, rstd [rows].
+  void (*layer_norm)(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
+                     float eps, bf16* y, float* mean, float* rstd);
 
   // The function for windows of kernel x kernel, `stride` pixels apart; null if there is none.
   DepthwiseFunction (*depthwise)(int64_t kernel, int64_t stride);

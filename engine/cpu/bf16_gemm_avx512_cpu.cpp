@@ -200,6 +200,7 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        store,
                                        activate512,
                                        norm512,
+                                       layer_norm512,
                                        depthwise512,
                                        softmax512,
                                        softmax_backward512};

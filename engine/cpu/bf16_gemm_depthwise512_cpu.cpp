@@ -8,26 +8,17 @@
 
 #include <immintrin.h>
 
-#include <array>
-
 namespace tessera {
 
 namespace {
 
-// The numbers of two vectors alternating: of the channels 0 to 15 and 16 to 31. 64 numbers
+// For the columns 0 to 15 and 16 to 31 the numbers of two rows of pixels, alternating.
 struct Pairs {
   __m512i low, high;
 };
 
-constexpr std::array<short, 64> alternating = [] {
-  std::array<short, 64> order{};
-  for (short i = 0; i < 64; ++i) order[static_cast<size_t>(i)] = static_cast<short>(i / 2 + i % 2 * 32);
-  return order;
-}();
-
-Pairs interleaved(__m512i even, __m512i odd) {
-  const __m512i low = _mm512_loadu_si512(alternating.data()), high = _mm512_loadu_si512(&alternating[32]);
-  return {_mm512_permutex2var_epi16(even, low, odd), _mm512_permutex2var_epi16(even, high, odd)};
+Pairs interleaved(__m512i even, const Pairs& order, __m512i odd) {
+  return {_mm512_permutex2var_epi16(even, order.low, odd), _mm512_permutex2var_epi16(even, order.high, odd)};
 }
 
 // The sums of 32 channels.
@@ -41,7 +32,9 @@ struct Sums {
 };
 
 // The windows [i, i + n) of k x k. Each pixel is read once.
-template <int k, int stride, int n> void windows(const DepthwiseRow& at, __mmask32 wanted, int64_t i) {
+template <int k, int stride, int n>
+void windows(const DepthwiseRow& at, __mmask32 channels, __mmask32 wanted, int64_t i) {
+  const Pairs order{_mm512_loadu_si512(at.order), _mm512_loadu_si512(at.order + 32)};
   constexpr int64_t pairs = pairs_of(k);
   Sums sums[n];
 #pragma GCC unroll 8
@@ -51,11 +44,11 @@ template <int k, int stride, int n> void windows(const DepthwiseRow& at, __mmask
   for (int column = 0; column < (n - 1) * stride + k; ++column) {
     const int64_t x = left + column;
     if (x < 0 || x >= at.width) continue;
-    const auto pixel = [&](int u) { return _mm512_maskz_loadu_epi16(wanted, at.rows[u] + x * at.pixel); };
+    const auto pixel = [&](int u) { return _mm512_maskz_loadu_epi16(channels, at.rows[u] + x * at.pixel); };
     Pairs read[pairs];
 #pragma GCC unroll 4
     for (int p = 0; p < pairs; ++p)
-      read[p] = interleaved(pixel(2 * p), 2 * p + 1 < k ? pixel(2 * p + 1) : _mm512_setzero_si512());
+      read[p] = interleaved(pixel(2 * p), order, 2 * p + 1 < k ? pixel(2 * p + 1) : _mm512_setzero_si512());
 #pragma GCC unroll 8
     for (int w = 0; w < n; ++w) {
       const int v = column - w * stride;
@@ -70,12 +63,15 @@ template <int k, int stride, int n> void windows(const DepthwiseRow& at, __mmask
                              (__m512i)_mm512_cvtne2ps_pbh(sums[w].high, sums[w].low));
 }
 
+__mmask32 first_of_panel(int64_t n) { return n == bf16_panel ? ~__mmask32{} : (1u << n) - 1; }
+
 template <int k, int stride> void row_of_windows(const DepthwiseRow& at) {
   constexpr int together = 4;
-  const __mmask32 wanted = at.columns == bf16_panel ? ~__mmask32{} : (1u << at.columns) - 1;
+  const __mmask32 wanted = first_of_panel(at.columns),
+                  channels = first_of_panel(at.order[2 * at.columns - 2] + 1);
   int64_t i = 0;
-  for (; i + together <= at.count; i += together) windows<k, stride, together>(at, wanted, i);
-  for (; i < at.count; ++i) windows<k, stride, 1>(at, wanted, i);
+  for (; i + together <= at.count; i += together) windows<k, stride, together>(at, channels, wanted, i);
+  for (; i < at.count; ++i) windows<k, stride, 1>(at, channels, wanted, i);
 }
 
 }  // namespace

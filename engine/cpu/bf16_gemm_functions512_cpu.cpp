@@ -18,6 +18,14 @@ struct Numbers {
   __m512 low, high;
 };
 
+Numbers floats(Whole, const float* from) {
+  return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + bf16_lanes)};
+}
+Numbers floats(First first, const float* from) {
+  return {_mm512_maskz_loadu_ps(first_lanes(first.n), from),
+          _mm512_maskz_loadu_ps(first_lanes(first.n - bf16_lanes), from + bf16_lanes)};
+}
+
 Numbers floats_of(__m512i numbers) {
   return {widened(_mm512_castsi512_si256(numbers)), widened(_mm512_extracti64x4_epi64(numbers, 1))};
 }
@@ -26,36 +34,6 @@ __m512i rounded(const Numbers& x) { return (__m512i)_mm512_cvtne2ps_pbh(x.high, 
 
 template <class F> Numbers each(const Numbers& x, F f) { return {f(x.low), f(x.high)}; }
 
-// Whole reads and writes all 32 numbers, without masks, because masked stores are slow on some processors.
-struct Whole {
-  static Numbers floats(const float* from) {
-    return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + bf16_lanes)};
-  }
-  static __m512i load(const bf16* from) { return _mm512_loadu_si512(from); }
-  static void store(bf16* to, __m512i numbers) { _mm512_storeu_si512(to, numbers); }
-};
-
-// First reads and writes the first n of 32 numbers.
-struct First {
-  int64_t n;
-
-  __mmask32 wanted() const { return (1u << n) - 1; }
-  Numbers floats(const float* from) const {
-    return {_mm512_maskz_loadu_ps(first_lanes(n), from),
-            _mm512_maskz_loadu_ps(first_lanes(n - bf16_lanes), from + bf16_lanes)};
-  }
-  __m512i load(const bf16* from) const { return _mm512_maskz_loadu_epi16(wanted(), from); }
-  void store(bf16* to, __m512i numbers) const { _mm512_mask_storeu_epi16(to, wanted(), numbers); }
-};
-
-// Calls some(part, j) for the columns [0, n): 32 at a time, then for what is left.
-template <class Some> void for_parts(int64_t n, Some some) {
-  int64_t j = 0;
-  for (; j + bf16_panel <= n; j += bf16_panel) some(Whole{}, j);
-  if (j < n) some(First{n - j}, j);
-}
-
-__m512 all(float x) { return _mm512_set1_ps(x); }
 __m512 one_and_power(__m512 x) { return all(1) + power_of_two(all(-1.44269504f) * x); }  // 1 + exp(-x)
 __m512 sigmoid_of(__m512 x) { return all(1) / one_and_power(x); }
 
@@ -156,7 +134,7 @@ template <class F, bool sloped>
 void activate_rows(int64_t rows, int64_t columns, FloatRows z, bf16* y, bf16* slope, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i, z.data += z.row, y += stride)
     for_parts(columns, [&](const auto& part, int64_t j) {
-      const Numbers x = part.floats(z.data + j);
+      const Numbers x = floats(part, z.data + j);
       part.store(y + j, rounded(each(x, F::value)));
       if constexpr (sloped) part.store(slope + i * stride + j, rounded(each(x, F::slope)));
     });
@@ -168,8 +146,8 @@ void norm_rows(int64_t n, int64_t columns, const float* scale, const float* shif
   for (int64_t row = 0; row < n; row += columns)
     for_parts(columns < n - row ? columns : n - row, [=](const auto& part, int64_t j) {
       const int64_t at = row + j;
-      const Numbers from = floats_of(part.load(x + at)), factor = part.floats(scale + j),
-                    offset = part.floats(shift + j);
+      const Numbers from = floats_of(part.load(x + at)), factor = floats(part, scale + j),
+                    offset = floats(part, shift + j);
       Numbers z{_mm512_fmadd_ps(factor.low, from.low, offset.low),
                 _mm512_fmadd_ps(factor.high, from.high, offset.high)};
       if constexpr (adds) {

@@ -27,11 +27,13 @@ void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t str
 void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                          bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 
-// activate() and norm() of Bf16Kernels by AVX-512-BF16.
+// activate(), norm() and layer_norm() of Bf16Kernels by AVX-512-BF16.
 void activate512(Bf16Function f, int64_t rows, int64_t columns, FloatRows z, bf16* y, bf16* slope,
                  int64_t stride);
 void norm512(Bf16Function f, int64_t n, int64_t columns, const float* scale, const float* shift,
              const bf16* x, const bf16* residual, bf16* y);
+void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
+                   float eps, bf16* y, float* mean, float* rstd);
 
 // depthwise() of Bf16Kernels by AVX-512-BF16.
 DepthwiseFunction depthwise512(int64_t kernel, int64_t stride);
@@ -45,6 +47,30 @@ static inline __mmask16 first_lanes(int64_t n) {
 // 16 numbers as floats.
 static inline __m512 widened(__m256i numbers) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
+}
+
+static inline __m512 all(float x) { return _mm512_set1_ps(x); }
+
+// Whole reads and writes all 32 numbers, without masks, because masked stores are slow on some processors.
+struct Whole {
+  static __m512i load(const bf16* from) { return _mm512_loadu_si512(from); }
+  static void store(bf16* to, __m512i numbers) { _mm512_storeu_si512(to, numbers); }
+};
+
+// First reads and writes the first n of 32 numbers.
+struct First {
+  int64_t n;
+
+  __mmask32 wanted() const { return (1u << n) - 1; }
+  __m512i load(const bf16* from) const { return _mm512_maskz_loadu_epi16(wanted(), from); }
+  void store(bf16* to, __m512i numbers) const { _mm512_mask_storeu_epi16(to, wanted(), numbers); }
+};
+
+// Calls some(part, j) for the columns [0, n): 32 at a time, then for what is left.
+template <class Some> static inline void for_parts(int64_t n, Some some) {
+  int64_t j = 0;
+  for (; j + bf16_panel <= n; j += bf16_panel) some(Whole{}, j);
+  if (j < n) some(First{n - j}, j);
 }
 
 // 2^x, of any x. Relative error below 2e-7; 2^0 is 1, 2^-inf 0, and NaN stays NaN.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <vector>
 
@@ -36,6 +37,15 @@ struct PackedTaps {
   }
 };
 
+// DepthwiseRow's order for so many filters a channel.
+std::array<int16_t, 2 * bf16_panel> order_of(int64_t filters) {
+  std::array<int16_t, 2 * bf16_panel> order{};
+  for (int64_t j = 0; j < bf16_panel; ++j)
+    for (const int64_t row : {0, 1})
+      order[static_cast<size_t>(2 * j + row)] = static_cast<int16_t>(j / filters + row * bf16_panel);
+  return order;
+}
+
 // The rows of the map that the windows of row i read, those beyond it `zeros`.
 std::vector<const bf16*> rows_of_map(const ConvSize& s, const bf16* image, const bf16* zeros, int64_t i) {
   std::vector<const bf16*> rows;
@@ -48,8 +58,10 @@ std::vector<const bf16*> rows_of_map(const ConvSize& s, const bf16* image, const
 
 bool depthwise_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
                             const bf16* bias, bf16* y, const Finish& finish) {
-  const DepthwiseFunction row_of_windows =
-      s.in == s.out && s.kernel_h == s.kernel_w ? kernels.depthwise(s.kernel_h, s.stride) : nullptr;
+  const int64_t filters = s.out / s.in;  // of a channel
+  const DepthwiseFunction row_of_windows = bf16_panel % filters == 0 && s.kernel_h == s.kernel_w
+                                               ? kernels.depthwise(s.kernel_h, s.stride)
+                                               : nullptr;
   if (!row_of_windows) return false;
   const PackedTaps packed(s);
   const MadeOfWeight<bf16> taps(weight, "depthwise_conv2d", packed.elements(s), [&](bf16* to) {
@@ -61,14 +73,16 @@ bool depthwise_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const
   std::fill_n(start.data(), whole_bf16_panels(s.out), 0.0f);
   if (bias) std::copy_n(bias, s.out, start.data());
   clear(zeros.data(), s.width * s.in);
+  const std::array order = order_of(filters);
   const int64_t row = s.out_w * s.out;
   parallel_rows(s.images * s.out_h, row, [&](int64_t i) {
     const bf16* image = x + i / s.out_h * s.height * s.width * s.in;
     std::vector<const bf16*> rows = rows_of_map(s, image, zeros.data(), i % s.out_h);
     for (int64_t o = 0; o < s.out; o += bf16_panel) {
       row_of_windows({s.out_w, std::min(bf16_panel, s.out - o), rows.data(), s.width, s.in, s.padding,
-                      taps.data() + o / bf16_panel * packed.panel, start.data() + o, y + i * row + o, s.out});
-      for (const bf16*& pixels : rows) pixels += bf16_panel;
+                      taps.data() + o / bf16_panel * packed.panel, start.data() + o, order.data(),
+                      y + i * row + o, s.out});
+      for (const bf16*& pixels : rows) pixels += bf16_panel / filters;
     }
     if (finish) finish(i * row, (i + 1) * row);
   });

@@ -2,6 +2,7 @@
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/row_sums.h"
@@ -66,6 +67,10 @@ void LayerNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, 
                                     T* y, Wide<T>* mean, Wide<T>* rstd) {
   const int64_t rows = size.rows, width = size.width;
   parallel_for(rows, chunk_length(most_rows, width), [=](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (const Bf16Kernels* kernels = bf16_kernels())
+        return kernels->layer_norm(end - begin, width, x + begin * width, weight, bias,
+                                   static_cast<float>(eps), y + begin * width, mean + begin, rstd + begin);
     for (int64_t i = begin; i < end; ++i) {
       const T* row = x + i * width;
       T* out = y + i * width;

@@ -1,5 +1,7 @@
 #include "engine/ops/shape.h"
 
+#include <utility>
+
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
@@ -17,6 +19,26 @@ void copy(const Walk<2>& walk, const Tensor& x, int64_t start_x, const Tensor& y
   dispatch(x, "copy", [&]<class Dev, class T>() {
     CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>() + start_x, {y.data<T>() + start_y, add});
   });
+}
+
+// The shape and strides of `from` with its axes in another order.
+std::pair<Shape, Strides> permuted(const char* op, const Shape& from, const Strides& strides,
+                                   const std::vector<int>& order) {
+  Shape shape = from;
+  Strides source{};
+  std::vector<bool> named(order.size(), false);
+  const auto refuse = [&] {
+    fail(op, ": the order names each of the ", from.rank(), " axes of ", from, " once");
+  };
+  if (static_cast<int>(order.size()) != from.rank()) refuse();
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t axis = static_cast<size_t>(from.axis(order[i]));
+    if (named[axis]) refuse();
+    named[axis] = true;
+    shape = shape.with(static_cast<int>(i), from[order[i]]);
+    source[i] = strides[axis];
+  }
+  return {shape, source};
 }
 
 // The shape of the concatenation; fails where the tensors do not fit.
@@ -50,23 +72,10 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 
 Tensor permute(const Tensor& x, const std::vector<int>& order) {
   const Shape& from = x.shape();
-  Shape shape = from;
-  Strides source{};
-  std::vector<bool> named(order.size(), false);
-  const auto refuse = [&] {
-    fail("permute: the order names each of the ", from.rank(), " axes of ", from, " once");
-  };
-  if (static_cast<int>(order.size()) != from.rank()) refuse();
-  for (size_t i = 0; i < order.size(); ++i) {
-    const size_t axis = static_cast<size_t>(from.axis(order[i]));
-    if (named[axis]) refuse();
-    named[axis] = true;
-    shape = shape.with(static_cast<int>(i), from[order[i]]);
-    source[i] = row_major(from)[axis];
-  }
+  const auto [shape, source] = permuted("permute", from, row_major(from), order);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   copy(make_walk(shape, source, row_major(shape)), x, 0, y, 0, false);
-  const auto backward = [shape, source](Gradients& g) {
+  const auto backward = [shape = shape, source = source](Gradients& g) {
     const InputGradient dx(g, 0);
     copy(make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
   };
@@ -77,6 +86,25 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
     return Attributes{{"order", axes}};
   });
   return made;
+}
+
+Tensor permuted_entry(const Tensor& x, int axis, int64_t i, const std::vector<int>& order) {
+  check(!Tape::recording(), "permuted_entry: a tape records, which slice and permute are for");
+  check(i >= 0 && i < x.dim(axis), "permuted_entry: entry ", i, " of axis ", axis, " of ", x.shape(),
+        ", which has ", x.dim(axis));
+  const int gone = x.shape().axis(axis);
+  const Strides strides = row_major(x.shape());
+  std::vector<int64_t> sizes;
+  Strides others{};
+  for (int a = 0; a < x.rank(); ++a)
+    if (a != gone) {
+      others[sizes.size()] = strides[static_cast<size_t>(a)];
+      sizes.push_back(x.dim(a));
+    }
+  const auto [shape, source] = permuted("permuted_entry", Shape(sizes), others, order);
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  copy(make_walk(shape, source, row_major(shape)), x, i * strides[static_cast<size_t>(gone)], y, 0, false);
+  return y;
 }
 
 Tensor transpose(const Tensor& x) {

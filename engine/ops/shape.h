@@ -17,6 +17,10 @@ Tensor permute(const Tensor& x, const std::vector<int>& order);
 /// x with its last two axes exchanged: [..., N, M] -> [..., M, N].
 Tensor transpose(const Tensor& x);
 
+/// permute(slice(x, axis, i, 1) without that axis, order), copied once. Not recorded: it fails where a tape
+/// records.
+Tensor permuted_entry(const Tensor& x, int axis, int64_t i, const std::vector<int>& order);
+
 /// The tensors one after another along an axis. Fails unless they agree in type and in all other axes.
 Tensor concat(const std::vector<Tensor>& tensors, int axis);
 

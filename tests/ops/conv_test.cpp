@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
 
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
@@ -47,14 +49,14 @@ TEST_CASE("a depthwise convolution in bf16 is that in double, rounded, whatever 
   for (const int64_t kernel : {1, 3, 5, 7})
     for (const int64_t stride : {1, 2, 3})
       for (const int64_t padding : {int64_t{0}, kernel / 2, kernel + 1})
-        for (const int64_t channels : {8, 32, 75}) {
+        for (const auto [channels, filters] : std::initializer_list<std::array<int64_t, 2>>{
+                 {8, 1}, {32, 1}, {75, 1}, {40, 2}, {9, 4}, {5, 3}}) {
           CAPTURE(kernel);
           CAPTURE(stride);
           CAPTURE(padding);
-          CAPTURE(channels);
           const Tensor x = random_tensor({2, 8, 11, channels}, 1).to(DType::bf16),
-                       weight = random_tensor({channels, 1, kernel, kernel}, 2).to(DType::bf16),
-                       bias = random_tensor({channels}, 3).to(DType::bf16);
+                       weight = random_tensor({channels * filters, 1, kernel, kernel}, 2).to(DType::bf16),
+                       bias = random_tensor({channels * filters}, 3).to(DType::bf16);
           const ConvOptions options{stride, padding};
           const std::vector<double> y = depthwise_conv2d(x, weight, bias, options).values(),
                                     wanted = depthwise_conv2d(x.to(DType::f64), weight.to(DType::f64),

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/error.h"
@@ -49,8 +50,26 @@ TEST_CASE("shape: a permutation of many elements") {
   }
 }
 
+TEST_CASE("shape: a permuted entry is the slice without its axis, permuted") {
+  const Tensor x = random_tensor({3, 7, 5, 2}, 1);
+  for (const int axis : {0, 1, 3, -2})
+    for (const std::vector<int>& order : {std::vector<int>{0, 1, 2}, {2, 0, 1}, {1, 2, 0}}) {
+      CAPTURE(axis);
+      std::vector<int64_t> others;
+      for (int a = 0; a < 4; ++a)
+        if (a != x.shape().axis(axis)) others.push_back(x.dim(a));
+      const Tensor entry = slice(x, axis, 1, 1).reshape(Shape(others)), y = permuted_entry(x, axis, 1, order);
+      CHECK(y.shape() == permute(entry, order).shape());
+      CHECK(y.values() == permute(entry, order).values());
+    }
+}
+
 TEST_CASE("shape: errors") {
   const Tensor x = Tensor::zeros({2, 3});
+  CHECK_THROWS_WITH_AS(permuted_entry(x, 1, 3, {0}),
+                       "permuted_entry: entry 3 of axis 1 of [2, 3], which has 3", Error);
+  CHECK_THROWS_WITH_AS(permuted_entry(x, 1, 0, {0, 1}),
+                       "permuted_entry: the order names each of the 1 axes of [2] once", Error);
   CHECK_THROWS_WITH_AS(broadcast_to(x, {2, 4}),
                        "broadcast_to: [2, 3] and [2, 4] do not broadcast: 3 against 4", Error);
   CHECK_THROWS_WITH_AS(broadcast_to(x, {1, 3}), "broadcast_to: [2, 3] does not stretch to [1, 3]", Error);
@@ -68,4 +87,7 @@ TEST_CASE("shape: errors") {
   CHECK_THROWS_WITH_AS(gather(x, Tensor::from(std::vector<int64_t>{-1}, {1})),
                        "gather: index -1 at position 0, the table [2, 3] has rows 0 to 1", Error);
   CHECK_THROWS_WITH_AS(gather(x, x), "gather: index f32 [2, 3]; i64 is wanted", Error);
+  const Tape tape;
+  CHECK_THROWS_WITH_AS(permuted_entry(x, 1, 0, {0}),
+                       "permuted_entry: a tape records, which slice and permute are for", Error);
 }

@@ -56,6 +56,10 @@ Tensor split_heads(const Tensor& x, int64_t heads);
 Tensor merge_heads(const Tensor& x);
 Tensor apply_terms(Tensor s, int64_t heads, const ScoreTerms& terms);
 
+/// split_heads() of a part of x [B, N, parts H d] -> [B, H, N, d]: of q, k or v where they lie side by side.
+/// It is one copy where no tape and no observer asks for the slice in between.
+Tensor split_heads(const Tensor& x, int64_t heads, int64_t part, int64_t parts);
+
 /// Multiply-accumulates of the two products, q k^T and P v, with d = `head_dim`.
 constexpr int64_t attention_macs(int64_t images, int64_t heads, int64_t queries, int64_t keys,
                                  int64_t head_dim) {

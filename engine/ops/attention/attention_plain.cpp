@@ -1,5 +1,6 @@
 // Attention as it is defined, one recorded op a line. The fast kernels must equal it in value and gradient.
 
+#include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/elementwise.h"
@@ -11,6 +12,12 @@ namespace tessera {
 
 Tensor split_heads(const Tensor& x, int64_t heads) {
   return permute(x.reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+Tensor split_heads(const Tensor& x, int64_t heads, int64_t part, int64_t parts) {
+  const int64_t inner = x.dim(2) / parts;
+  if (Tape::recording() || Observer::active()) return split_heads(slice(x, 2, part * inner, inner), heads);
+  return permuted_entry(x.reshape({x.dim(0), x.dim(1), parts, heads, inner / heads}), 2, part, {0, 2, 1, 3});
 }
 
 Tensor merge_heads(const Tensor& x) {

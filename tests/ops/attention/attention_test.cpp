@@ -8,6 +8,7 @@
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/ops/elementwise.h"
+#include "engine/ops/shape.h"
 #include "tests/error_of.h"
 
 using namespace tessera;
@@ -202,4 +203,18 @@ TEST_CASE("without queries the keys and values have zero gradients") {
   const Tensor y = attention(Tensor::zeros({1, 0, 4}, DType::f64), k, k, 2);
   tape.backward(y, Tensor::zeros(y.shape(), DType::f64));
   CHECK(k.grad().values() == std::vector<double>(12, 0.0));
+}
+
+TEST_CASE("heads of a part of the channels are the same with a tape and without") {
+  const Tensor qkv = random_tensor({2, 5, 36}, 1);
+  for (const int64_t part : {0, 1, 2}) {
+    CAPTURE(part);
+    const Tensor wanted = split_heads(slice(qkv, 2, 12 * part, 12), 3);
+    CHECK(wanted.shape() == Shape{2, 3, 5, 4});
+    const Tensor y = split_heads(qkv, 3, part, 3);
+    CHECK(y.shape() == wanted.shape());
+    CHECK(y.values() == wanted.values());
+    const Tape tape;
+    CHECK(split_heads(qkv, 3, part, 3).values() == wanted.values());
+  }
 }
