@@ -10,12 +10,16 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "models/parts/block.h"
+#include "models/parts/by_image.h"
 
 namespace tessera {
 
 namespace {
 
 using Stage = EfficientNet::Stage;
+
+// Of so many pixels, the map of one image gives a product rows enough; smaller ones are taken together.
+constexpr int64_t smallest_map_alone = 256;
 
 Conv2d pointwise(const Scope& scope, int64_t in, int64_t out) { return {scope, in, out, 1, {.bias = false}}; }
 
@@ -60,6 +64,11 @@ EfficientNet::Block::Block(const Scope& scope, int64_t in, int64_t out, int64_t 
 }
 
 Tensor EfficientNet::Block::operator()(const Tensor& x, Pass& pass) const {
+  if (x.dim(1) * x.dim(2) < smallest_map_alone) return forward(x, pass);
+  return by_image(x, pass, 1, [&](const Tensor& image) { return forward(image, pass); });
+}
+
+Tensor EfficientNet::Block::forward(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
   Tensor y = expansion ? conv_norm(*expansion, expansion_norm, x, pass, Activation::silu) : x;
   y = conv_norm(depthwise, depthwise_norm, y, pass, Activation::silu);

@@ -58,6 +58,9 @@ struct EfficientNet {
     bool residual;
     double drop_path;
     std::string path;
+
+   private:
+    Tensor forward(const Tensor& x, Pass& pass) const;
   };
 
   Conv2d conv_stem;

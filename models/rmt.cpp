@@ -13,6 +13,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/rotary.h"
 #include "engine/ops/shape.h"
+#include "models/parts/by_image.h"
 #include "models/parts/stages.h"
 #include "models/parts/token_layout.h"
 
@@ -21,6 +22,8 @@ namespace tessera {
 namespace {
 
 constexpr double block_eps = 1e-6;
+// Fewer would leave too few rows to a product in the last stages, which have a few tokens an image.
+constexpr int64_t images_at_a_time = 8;
 
 Grid after_conv(Grid grid, int64_t stride) {  // 3 x 3, padding 1
   return {(grid.height - 1) / stride + 1, (grid.width - 1) / stride + 1};
@@ -81,8 +84,7 @@ RMT::ConvStem::ConvStem(const Scope& scope, Fields options, int64_t in_channels,
   if (strides.size() != 4) options.fail_at("strides", "has ", strides.size(), " values for 4 convolutions");
   check(dim >= 2, "rmt: the stem's first convolutions have half the width of dim, ", dim);
   if (options.has("directions")) directions = read_directions(options);
-  const int64_t patch =
-      std::accumulate(strides.begin(), strides.end(), int64_t{1}, std::multiplies<int64_t>());
+  const int64_t patch = std::accumulate(strides.begin(), strides.end(), int64_t{1}, std::multiplies<>());
   shift = shift_of(patch, read_shift_ratio(options, patch, directions.has_value()));
   options.done();
   if (directions) in_channels *= 1 + copies(*directions);
@@ -115,7 +117,8 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
 }
 
 // q, k and v, each a third of the projection's rows. Rotation and lines need the three apart, and slicing the
-// weight is cheaper than slicing its output; a tape that keeps everything sees the output whole.
+// weight is cheaper than slicing its output; a tape that keeps everything sees the output whole. Where nobody
+// looks, views do instead of slices, and a kernel may keep what it makes of a frozen weight.
 std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
   const Linear& qkv = attention.qkv;
   const int64_t width = qkv.weight.dim(0) / 3;
@@ -126,10 +129,12 @@ std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
     return {third(0), third(1), third(2)};
   }
   const ModuleScope here(qkv.path);
-  const auto third = [&](int64_t part) {
-    const Tensor bias = qkv.bias.defined() ? slice(qkv.bias, 0, part * width, width) : Tensor();
-    return linear(x, slice(qkv.weight, 0, part * width, width), bias);
+  const bool watched = tape || Observer::active();
+  const auto rows = [&](const Tensor& all, int64_t part) {
+    if (!all.defined()) return Tensor();
+    return watched ? slice(all, 0, part * width, width) : all.rows(part * width, width);
   };
+  const auto third = [&](int64_t part) { return linear(x, rows(qkv.weight, part), rows(qkv.bias, part)); };
   return {third(0), third(1), third(2)};
 }
 
@@ -271,7 +276,10 @@ RMT::RMT(const Json& config, const Scope& outer) {
 Tensor RMT::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps) const {
   Tensor x = stem ? (*stem)(image, pass) : (*tokens)(image);
   for (const Layer& layer : layers) {
-    for (const Block& block : layer.blocks) x = block(x, pass);
+    x = by_image(x, pass, images_at_a_time, [&](Tensor y) {
+      for (const Block& block : layer.blocks) y = block(y, pass);
+      return y;
+    });
     const Grid grid = layer.blocks.front().grid;
     if (maps) maps->push_back(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
     if (layer.downsample) x = (*layer.downsample)(x, pass);

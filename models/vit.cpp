@@ -1,10 +1,18 @@
 #include "models/vit.h"
 
 #include "engine/ops/elementwise.h"
+#include "models/parts/by_image.h"
 #include "models/parts/class_token.h"
 #include "models/parts/frame.h"
 
 namespace tessera {
+
+namespace {
+
+// The tokens of four images of the paper's sizes, and what a block makes of them, stay in a core's cache.
+constexpr int64_t images_at_a_time = 4;
+
+}  // namespace
 
 ViT::ViT(const Json& config, const Scope& scope) {
   Fields fields(config, "vit");
@@ -33,7 +41,10 @@ Tensor ViT::operator()(const Tensor& image, Pass& pass) const {
   Tensor x = patch_embed(image);                       // [B, N, D]
   x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
-  for (const Block& block : blocks) x = block(x, omega, pass);
+  x = by_image(x, pass, images_at_a_time, [&](Tensor y) {
+    for (const Block& block : blocks) y = block(y, omega, pass);
+    return y;
+  });
   return head(norm(class_token_of(x)));  // [B, K]
 }
 

@@ -111,7 +111,8 @@ def main():
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
+    parser.add_argument("--precision", choices=["f32", "tf32", "bf16"],
+                        help="f32 without it; the table has f32 and bf16 without it, and this one alone with it")
     parser.add_argument("--no-compile", action="store_true", help="time the eager step alone")
     parser.add_argument("--quick", action="store_true", help="the eager step and what is likely fastest")
     parser.add_argument("--no-autotune", action="store_true", help="not compiled with tuned kernels")
@@ -125,6 +126,8 @@ def main():
                         help="compare with these files and end; without one with all, and every preset with its peer")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    args.precisions = [args.precision] if args.precision else ["f32", "bf16"]
+    args.precision = args.precision or "f32"
     if args.pipeline and args.classes not in (None, 10):
         parser.error("--pipeline: the built-in pictures have 10 classes")
     if args.infer and (args.pipeline or args.precision == "tf32"):

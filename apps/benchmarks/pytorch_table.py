@@ -1,5 +1,5 @@
-"""pytorch_peer.py --table: every family's step beside PyTorch's, in f32 and bf16, eager and compiled; with --infer a
-forward pass in evaluation.
+"""pytorch_peer.py --table: every family's step beside PyTorch's, in f32 and bf16 (or in --precision alone), eager and
+compiled; with --infer a forward pass in evaluation.
 
 What is compared runs in turns, a round after another, because a shared machine is faster now than a minute later: the
 ratio is of the best of ours and the best of theirs in the same round, and its median and ends are printed.
@@ -15,8 +15,6 @@ import torch
 from pytorch_models import build, case_of
 from pytorch_program import bench, config_of
 from pytorch_step import make_step, median_round, ways_of
-
-PRECISIONS = ("f32", "bf16")
 
 
 def has_attention(args, preset, case):
@@ -45,14 +43,14 @@ def measure(args, preset):
     torch.compiler.reset()  # one preset after another is no reason for code of any config
     case = case_of(preset)
     own = {precision: argparse.Namespace(**{**vars(args), "model": preset, "precision": precision, "no_autotune": True})
-           for precision in PRECISIONS}
+           for precision in args.precisions}
     attends = has_attention(args, preset, case)
-    steps = {precision: make_steps(own[precision], case, attends) for precision in PRECISIONS}
+    steps = {precision: make_steps(own[precision], case, attends) for precision in args.precisions}
     rates = {}
     for _ in range(args.rounds):
-        for precision in PRECISIONS:
+        for precision in args.precisions:
             rates.setdefault(("ours", precision), []).append(case[2] / bench(own[precision], case, 1))
-        for precision in PRECISIONS:
+        for precision in args.precisions:
             for name, step in steps[precision].items():
                 rate = case[2] / median_round(step, args.device, args.steps, 1)
                 rates.setdefault((name, precision), []).append(rate)
@@ -62,7 +60,7 @@ def measure(args, preset):
 
 
 def row_of(preset, rates):
-    rounds = len(rates["ours", "f32"])
+    rounds = len(next(iter(rates.values())))
     best = [[max(values[i] for (name, _), values in rates.items() if (name == "ours") == own) for i in range(rounds)]
             for own in (True, False)]
     ratios = sorted(a / b for a, b in zip(*best))

@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/core/thread_scope.h"
+
 #ifdef TESSERA_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -68,6 +70,10 @@ class SmallChunks {
   int64_t split_loops() const { return detail::split_loops.load(); }
 };
 
+/// While it lives, parallel_for() on its thread calls one chunk after the other there. It is for one who
+/// shares the work among threads further out, such as by_image() (models/parts/by_image.h).
+class SerialLoops : public ThreadScope<SerialLoops> {};
+
 /// Calls f(begin, end) for each chunk of [0, n), in parallel and in any order. Chunks have exactly `grain`
 /// elements, the last one fewer, so a chunk's sum is the same on any number of threads.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
@@ -78,6 +84,10 @@ template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   }
   if (detail::longest_chunk.load(std::memory_order_relaxed) < std::numeric_limits<int64_t>::max())
     ++detail::split_loops;
+  if (SerialLoops::active()) {
+    for (int64_t begin = 0; begin < n; begin += grain) f(begin, std::min(n, begin + grain));
+    return;
+  }
   Handover start, end;
   start.release();
   const AcquiredAtEnd acquired{end};

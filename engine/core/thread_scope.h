@@ -11,6 +11,7 @@ namespace tessera {
 /// thread on which it began, in any order. These are all of them:
 ///
 ///   DryRun            kernels do not run                          engine/core/dispatch.h
+///   SerialLoops       parallel loops stay on the thread           engine/core/parallel.h
 ///   ConstantBlocks    a captured graph's memory for constants     engine/core/pool.h
 ///   TapeScope         the tape that records (Tape, NoRecording)   engine/autograd/tape.h
 ///   FieldRecord       notes which fields a reader asks for        engine/io/field_record.h

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,20 @@ TEST_CASE("parallel_for: chunks of the grain, whatever the thread count") {
     CHECK(chunks_of(3, 4) == Chunks{{0, 3}});
     CHECK(chunks_of(0, 4).empty());
   }
+}
+
+TEST_CASE("SerialLoops: chunks stay on the thread, in their order, while it lives") {
+  const auto here = std::this_thread::get_id();
+  std::vector<std::pair<int64_t, int64_t>> chunks;
+  const SerialLoops serial;
+  parallel_for(10, 4, [&](int64_t begin, int64_t end) {
+    CHECK(std::this_thread::get_id() == here);
+    chunks.emplace_back(begin, end);
+  });
+  CHECK(chunks == std::vector<std::pair<int64_t, int64_t>>{{0, 4}, {4, 8}, {8, 10}});
+  bool elsewhere = true;
+  std::thread([&] { elsewhere = SerialLoops::active(); }).join();
+  CHECK_FALSE(elsewhere);
 }
 
 TEST_CASE("SmallChunks: shortens chunks while it lives, and counts the loops that it splits") {
