@@ -18,7 +18,8 @@ namespace {
 
 using Stage = EfficientNet::Stage;
 
-// Of so many pixels, the map of one image gives a product rows enough; smaller ones are taken together.
+// A map of this many pixels or more gives a product enough rows by itself; images with smaller ones are taken
+// together.
 constexpr int64_t smallest_map_alone = 256;
 
 Conv2d pointwise(const Scope& scope, int64_t in, int64_t out) { return {scope, in, out, 1, {.bias = false}}; }
