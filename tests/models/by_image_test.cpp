@@ -9,6 +9,7 @@
 
 #include "engine/autograd/observe.h"
 #include "engine/core/dispatch.h"
+#include "engine/core/frozen_weights.h"
 #include "engine/core/parallel.h"
 #include "engine/ops/activations.h"
 #include "engine/ops/reduce.h"
@@ -126,6 +127,7 @@ TEST_CASE("by_image: logits have the same bits as those of all images at once") 
       CAPTURE(config.at("arch"));
       CAPTURE(dtype);
       const Model model = build(config, {.seed = 1, .dtype = dtype});
+      const FrozenWeights frozen(model.parameters.state());  // which both threads make panels of
       const Tensor images = random_images({64, 3, 32, 32}).to(dtype);
       Pass pass;
       const std::vector<double> grouped = model.logits(images, pass).values();
