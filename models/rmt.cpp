@@ -118,7 +118,8 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
 
 // q, k and v, each a third of the projection's rows. Rotation and lines need the three apart, and slicing the
 // weight is cheaper than slicing its output; a tape that keeps everything sees the output whole. Where nobody
-// looks, views do instead of slices, and a kernel may keep what it makes of a frozen weight.
+// looks, the CPU's kernels take views instead of slices, and so may keep what they make of a frozen weight.
+// On a GPU slices stay, because its kernels want aligned rows.
 std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
   const Linear& qkv = attention.qkv;
   const int64_t width = qkv.weight.dim(0) / 3;
@@ -129,10 +130,10 @@ std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
     return {third(0), third(1), third(2)};
   }
   const ModuleScope here(qkv.path);
-  const bool watched = tape || Observer::active();
+  const bool by_views = !tape && !Observer::active() && x.device() == Device::cpu;
   const auto rows = [&](const Tensor& all, int64_t part) {
     if (!all.defined()) return Tensor();
-    return watched ? slice(all, 0, part * width, width) : all.rows(part * width, width);
+    return by_views ? all.rows(part * width, width) : slice(all, 0, part * width, width);
   };
   const auto third = [&](int64_t part) { return linear(x, rows(qkv.weight, part), rows(qkv.bias, part)); };
   return {third(0), third(1), third(2)};

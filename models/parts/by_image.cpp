@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-// Fewer groups than this for each thread would leave one thread waiting for the other's last group too long.
+// Fewer groups than this for each thread would leave threads waiting too long for the last group of another.
 constexpr int64_t fewest_groups = 4;
 
 // A thread's scopes hold on that thread alone, so layers that run within one cannot go to other threads.

@@ -13,8 +13,8 @@ namespace tessera {
 /// Each thread takes `group` images at a time through all of f: what one layer leaves for the next is then
 /// small enough for the core's own cache, and threads wait for one another once instead of after every loop.
 /// f runs on all images at once in training, where a tape records, where somebody watches (Observer,
-/// PlainAttention, DecayWatch), in a dry run, on another device than the CPU, and where the batch has fewer
-/// than four groups for each thread.
+/// PlainAttention, DecayWatch), in a dry run, under SerialLoops, on another device than the CPU, and where
+/// the batch has fewer than four groups for each thread.
 ///
 /// Fails for a group below 1, and if f makes anything but one entry of one image.
 Tensor by_image(const Tensor& x, const Pass& pass, int64_t group,

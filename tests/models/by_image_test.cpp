@@ -107,7 +107,8 @@ TEST_CASE("by_image: all at once where groups are few, in training, and where so
   CHECK(asked(32, 4) == all_at_once);
 }
 
-TEST_CASE("by_image: an error of the layers comes through, and what is no group or no image is refused") {
+TEST_CASE(
+    "by_image: an error of the layers comes through; no group, and layers that join images, are refused") {
   const OfThreads two(2);
   const Tensor x = random_images({8, 5, 3});
   CHECK(error_of([&] { by_image(x, {}, 0, Layers()); }) == "by_image: groups of 0 images, wanted 1 or more");
