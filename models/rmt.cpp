@@ -130,7 +130,7 @@ std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
     return {third(0), third(1), third(2)};
   }
   const ModuleScope here(qkv.path);
-  const bool by_views = !tape && !Observer::active() && x.device() == Device::cpu;
+  const bool by_views = !ops_are_seen() && x.device() == Device::cpu;
   const auto rows = [&](const Tensor& all, int64_t part) {
     if (!all.defined()) return Tensor();
     return by_views ? all.rows(part * width, width) : slice(all, 0, part * width, width);

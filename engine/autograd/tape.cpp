@@ -202,6 +202,8 @@ Gradients::Into Gradients::target(int slot) {
   return {grad.reshape(to.shape), add};
 }
 
+bool ops_are_seen() { return Tape::recording() || Observer::active(); }
+
 bool wants_gradient(Inputs inputs) {
   const Tape* tape = Tape::recording();
   return tape && std::any_of(inputs.begin(), inputs.end(),

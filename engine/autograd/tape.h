@@ -156,6 +156,10 @@ template <class Describe> void describe_step(const Tensor& y, const Describe& de
   if (Tape::Step* step = tape->step_that_made(y)) step->attributes = describe();
 }
 
+/// Whether a tape records on this thread or an Observer is told. Where neither is, nobody sees the single
+/// ops, and layers may compute several at once.
+bool ops_are_seen();
+
 /// Whether an op on these inputs would be recorded: if not, nothing need be saved for its backward.
 bool wants_gradient(Inputs inputs);
 

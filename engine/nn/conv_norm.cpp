@@ -1,6 +1,5 @@
 #include "engine/nn/conv_norm.h"
 
-#include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/elementwise.h"
 
@@ -8,8 +7,7 @@ namespace tessera {
 
 Tensor conv_norm(const Conv2d& conv, const BatchNorm& norm, const Tensor& x, const Pass& pass, Activation f,
                  const Tensor& residual) {
-  const bool watched = Tape::recording() || Observer::active();
-  if (!watched && !pass.training) {
+  if (!ops_are_seen() && !pass.training) {
     const auto normed = conv.depthwise ? normed_depthwise_conv2d : normed_conv2d;
     return normed(x, conv.weight, conv.bias, conv.convolution,
                   {norm.weight, norm.bias, norm.running_mean, norm.running_var}, f, residual);

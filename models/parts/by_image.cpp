@@ -1,6 +1,5 @@
 #include "models/parts/by_image.h"
 
-#include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
@@ -16,8 +15,8 @@ constexpr int64_t fewest_groups = 4;
 
 // A thread's scopes hold on that thread alone, so layers that run within one cannot go to other threads.
 bool stays_on_thread() {
-  return Tape::recording() || Observer::active() || PlainAttention::active() || DecayWatch::active() ||
-         DryRun::active() || SerialLoops::active();
+  return ops_are_seen() || PlainAttention::active() || DecayWatch::active() || DryRun::active() ||
+         SerialLoops::active();
 }
 
 Shape shape_of_one(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {

@@ -39,6 +39,7 @@ class Mutant:
     compile: list = field(default_factory=list)  # sources that see a fault in a header; else the file itself
     program: bool = False  # the test runs the program, which is linked again too
     emulated: bool = False  # in a CUDA kernel: planted in an emulated build, where no other is
+    bf16: str = ""  # the kind of bf16 kernels that its tests run by the emulator: "avx512bf16" or "amx"
     quick: bool = False  # one of the few that continuous integration plants
     survives: str = ""  # why no test can notice it; counted apart
 
@@ -96,8 +97,11 @@ class Build:
         self.folder = folder.resolve()
         self.compilations = {}
         for entry in json.loads((self.folder / "compile_commands.json").read_text()):
-            # A kernel is compiled for several kinds of processors; the first one runs on all.
-            self.compilations.setdefault(str(Path(entry["file"]).resolve()), shlex.split(entry["command"]))
+            # A kernel is compiled for several kinds of processors; the first one runs on all, and beside it the
+            # one with emulated instructions.
+            commands = self.compilations.setdefault(str(Path(entry["file"]).resolve()), [])
+            if not commands or "bf16_emulator.dir" in entry["command"]:
+                commands.append(shlex.split(entry["command"]))
         self.links = {}
 
     def is_emulated(self):
@@ -112,13 +116,22 @@ class Build:
         return self.links[target]
 
     def compile(self, source, scratch, mutated_file):
-        """The object of `source` in the scratch folder, whose headers go before the real ones."""
+        """The objects of `source` in the scratch folder, whose headers go before the real ones, each with the
+        name of its original; or an error."""
+        made = []
+        for command in self.compilations[str((ROOT / source).resolve())]:
+            name, output = self.compile_one(command, source, scratch, mutated_file)
+            if name is None:
+                return None, output
+            made.append((name, output))
+        return made, None
+
+    def compile_one(self, command, source, scratch, mutated_file):
         original = str((ROOT / source).resolve())
-        command = list(self.compilations[original])
         command = [w for w in command if w != "ccache"]
-        output = scratch / "objects" / (source.replace("/", "_") + ".o")
-        output.parent.mkdir(exist_ok=True)
         name = command[command.index("-o") + 1]
+        output = scratch / "objects" / name
+        output.parent.mkdir(parents=True, exist_ok=True)
         command[command.index("-o") + 1] = str(output)
         at = command.index("-c") + 1
         command[at] = str(scratch / source) if source == mutated_file else original
@@ -197,10 +210,10 @@ class Harness:
         self.verbose = verbose
         self.sound = {}
 
-    def environment(self, scratch, program=None):
+    def environment(self, scratch, bf16, program=None):
         temporary = scratch / "tmp"
         temporary.mkdir(exist_ok=True)
-        environment = dict(os.environ, TMPDIR=str(temporary))
+        environment = dict(os.environ, TMPDIR=str(temporary), TESSERA_EMULATE=bf16)
         if program:
             environment["TESSERA_PROGRAM"] = str(program)
         return environment
@@ -208,17 +221,17 @@ class Harness:
     def target(self, test):
         return f"tests/test_{test.split('/')[0]}"
 
-    def expect_sound(self, test):
+    def expect_sound(self, test, bf16):
         """Stops unless the test passes, and has cases, without any fault."""
-        if self.trust or test in self.sound:
+        if self.trust or (test, bf16) in self.sound:
             return
         with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
             passes, cases, text = run_test(self.build.folder / self.target(test), test,
-                                           self.environment(Path(folder)))
+                                           self.environment(Path(folder), bf16))
         if not passes or cases == 0:
             sys.exit(f"mutate: without any fault {test} runs {cases} cases and "
                      f"{'passes' if passes else 'fails'}:\n{text}")
-        self.sound[test] = True
+        self.sound[test, bf16] = True
 
     def judge(self, m):
         """'caught', 'survived', 'does not apply' or 'does not build', and by what or why."""
@@ -226,17 +239,17 @@ class Harness:
         if reason:
             return "does not apply", reason
         for test in m.tests:
-            self.expect_sound(test)
+            self.expect_sound(test, m.bf16)
         scratch = Path(tempfile.mkdtemp(prefix="mutate-"))
         try:
             (scratch / m.file).parent.mkdir(parents=True)
             (scratch / m.file).write_text(text)
             objects = []
             for source in m.sources():
-                made = self.build.compile(source, scratch, m.file)
-                if made[0] is None:
-                    return "does not build", made[1]
-                objects.append(made)
+                made, reason = self.build.compile(source, scratch, m.file)
+                if made is None:
+                    return "does not build", reason
+                objects += made
             program = None
             if m.program:
                 program, reason = self.build.link("tessera", objects, scratch)
@@ -249,7 +262,7 @@ class Harness:
                     executables[target], reason = self.build.link(target, objects, scratch)
                     if not executables[target]:
                         return "does not build", reason
-                passes, _, text = run_test(executables[target], test, self.environment(scratch, program))
+                passes, _, text = run_test(executables[target], test, self.environment(scratch, m.bf16, program))
                 if not passes:
                     if self.verbose:
                         print(text)

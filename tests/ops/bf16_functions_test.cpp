@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core/random.h"
-#include "engine/cpu/bf16_gemm.h"
+#include "tests/ops/bf16_kinds.h"
 
 using namespace tessera;
 
@@ -80,112 +80,106 @@ double units_off(bf16 y, double wanted) {
 
 std::vector<float> floats_of(const std::vector<bf16>& numbers) { return {numbers.begin(), numbers.end()}; }
 
-const Bf16Kernels* kernels_here() {
-  const Bf16Kernels* kernels = bf16_kernels();
-  if (!kernels) MESSAGE("no instructions for bf16 here");
-  return kernels;
-}
-
 }  // namespace
 
 TEST_CASE("bf16 functions: of every number, rounded once") {
-  const Bf16Kernels* kernels = kernels_here();
-  if (!kernels) return;
-  const std::vector<bf16> x = all_numbers();
-  const std::vector<float> z = floats_of(x), one(bf16_panel, 1.0f), zero(bf16_panel, -0.0f);
-  const auto n = static_cast<int64_t>(x.size());
-  std::vector<bf16> activated(x.size()), normed(x.size());
-  for (const Bf16Function f : all_functions) {
-    CAPTURE(f);
-    kernels->norm(f, n, bf16_panel, one.data(), zero.data(), x.data(), nullptr, normed.data());
-    for (int64_t i = 0; i < n; i += bf16_panel)
-      kernels->activate(f, 1, std::min(bf16_panel, n - i), {z.data() + i, 0}, activated.data() + i, nullptr,
-                        0);
-    double worst = 0;
-    int64_t apart = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      worst = std::max(worst, units_off(normed[i], value(f, double(z[i]))));
-      apart += normed[i].bits != activated[i].bits;
+  for_every_kind([](const Bf16Kernels& kernels) {
+    const std::vector<bf16> x = all_numbers();
+    const std::vector<float> z = floats_of(x), one(bf16_panel, 1.0f), zero(bf16_panel, -0.0f);
+    const auto n = static_cast<int64_t>(x.size());
+    std::vector<bf16> activated(x.size()), normed(x.size());
+    for (const Bf16Function f : all_functions) {
+      CAPTURE(f);
+      kernels.norm(f, n, bf16_panel, one.data(), zero.data(), x.data(), nullptr, normed.data());
+      for (int64_t i = 0; i < n; i += bf16_panel)
+        kernels.activate(f, 1, std::min(bf16_panel, n - i), {z.data() + i, 0}, activated.data() + i, nullptr,
+                         0);
+      double worst = 0;
+      int64_t apart = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        worst = std::max(worst, units_off(normed[i], value(f, double(z[i]))));
+        apart += normed[i].bits != activated[i].bits;
+      }
+      CHECK(worst <= 0.5 + 1e-3);
+      CHECK(apart == 0);
     }
-    CHECK(worst <= 0.5 + 1e-3);
-    CHECK(apart == 0);
-  }
+  });
 }
 
 TEST_CASE("bf16 functions: slopes") {
-  const Bf16Kernels* kernels = kernels_here();
-  if (!kernels) return;
-  constexpr int64_t rows = 3, columns = 21, stride = 40;
-  std::vector<float> z(static_cast<size_t>(rows * bf16_panel));
-  std::vector<bf16> y(static_cast<size_t>(rows * stride)), slopes(y.size());
-  Random random(1);
-  for (const Bf16Function f : all_functions)
-    for (const float spread : {1.0f, 8.0f, 1e4f}) {
-      CAPTURE(f);
-      CAPTURE(spread);
-      for (float& number : z) number = spread * static_cast<float>(random.normal());
-      std::fill(y.begin(), y.end(), bf16(7.0f));
-      std::fill(slopes.begin(), slopes.end(), bf16(7.0f));
-      kernels->activate(f, rows, columns, {z.data(), bf16_panel}, y.data(), slopes.data(), stride);
-      double worst = 0, worst_slope = 0, beyond = 0;
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < stride; ++j) {
-          const auto at = static_cast<size_t>(i * stride + j);
-          const auto from = double(z[static_cast<size_t>(i * bf16_panel + std::min(j, columns))]);
-          if (j >= columns) {
-            beyond += double(float(y[at]) != 7 || float(slopes[at]) != 7);
-          } else {
-            worst = std::max(worst, units_off(y[at], value(f, from)));
-            const double wanted = slope(f, from);
-            worst_slope =
-                std::max(worst_slope, std::abs(double(float(slopes[at])) - wanted) - std::abs(wanted) / 256);
+  for_every_kind([](const Bf16Kernels& kernels) {
+    constexpr int64_t rows = 3, columns = 21, stride = 40;
+    std::vector<float> z(static_cast<size_t>(rows * bf16_panel));
+    std::vector<bf16> y(static_cast<size_t>(rows * stride)), slopes(y.size());
+    Random random(1);
+    for (const Bf16Function f : all_functions)
+      for (const float spread : {1.0f, 8.0f, 1e4f}) {
+        CAPTURE(f);
+        CAPTURE(spread);
+        for (float& number : z) number = spread * static_cast<float>(random.normal());
+        std::fill(y.begin(), y.end(), bf16(7.0f));
+        std::fill(slopes.begin(), slopes.end(), bf16(7.0f));
+        kernels.activate(f, rows, columns, {z.data(), bf16_panel}, y.data(), slopes.data(), stride);
+        double worst = 0, worst_slope = 0, beyond = 0;
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < stride; ++j) {
+            const auto at = static_cast<size_t>(i * stride + j);
+            const auto from = double(z[static_cast<size_t>(i * bf16_panel + std::min(j, columns))]);
+            if (j >= columns) {
+              beyond += double(float(y[at]) != 7 || float(slopes[at]) != 7);
+            } else {
+              worst = std::max(worst, units_off(y[at], value(f, from)));
+              const double wanted = slope(f, from);
+              worst_slope = std::max(worst_slope,
+                                     std::abs(double(float(slopes[at])) - wanted) - std::abs(wanted) / 256);
+            }
           }
-        }
-      CHECK(beyond == 0);
-      CHECK(worst <= 0.5 + 1e-3);
-      CHECK(worst_slope < 1e-5);
-    }
+        CHECK(beyond == 0);
+        CHECK(worst <= 0.5 + 1e-3);
+        CHECK(worst_slope < 1e-5);
+      }
+  });
 }
 
 TEST_CASE("bf16 functions: a norm adds its residual to the rounded sum, in place, row by row") {
-  const Bf16Kernels* kernels = kernels_here();
-  if (!kernels) return;
-  constexpr int64_t columns = 45, n = 7 * columns;
-  Random random(2);
-  std::vector<bf16> x(n), residual(n);
-  std::vector<float> scale(columns), shift(columns);
-  for (auto* numbers : {&x, &residual})
-    for (bf16& number : *numbers) number = bf16(static_cast<float>(random.normal()));
-  for (auto* numbers : {&scale, &shift})
-    for (float& number : *numbers) number = static_cast<float>(random.normal());
-  x[50] = bf16(std::nanf(""));
-  for (const Bf16Function f : all_functions) {
-    CAPTURE(f);
-    std::vector<bf16> y = x;
-    kernels->norm(f, n, columns, scale.data(), shift.data(), y.data(), residual.data(), y.data());
-    double worst = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const size_t j = i % columns;
-      const bf16 rounded(std::fma(scale[j], float(x[i]), shift[j]));
-      const bf16 sum(float(rounded) + float(residual[i]));
-      worst = std::max(
-          worst, i == 50 ? double(!std::isnan(float(y[i]))) : units_off(y[i], value(f, double(float(sum)))));
+  for_every_kind([](const Bf16Kernels& kernels) {
+    constexpr int64_t columns = 45, n = 7 * columns;
+    Random random(2);
+    std::vector<bf16> x(n), residual(n);
+    std::vector<float> scale(columns), shift(columns);
+    for (auto* numbers : {&x, &residual})
+      for (bf16& number : *numbers) number = bf16(static_cast<float>(random.normal()));
+    for (auto* numbers : {&scale, &shift})
+      for (float& number : *numbers) number = static_cast<float>(random.normal());
+    x[50] = bf16(std::nanf(""));
+    for (const Bf16Function f : all_functions) {
+      CAPTURE(f);
+      std::vector<bf16> y = x;
+      kernels.norm(f, n, columns, scale.data(), shift.data(), y.data(), residual.data(), y.data());
+      double worst = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const size_t j = i % columns;
+        const bf16 rounded(std::fma(scale[j], float(x[i]), shift[j]));
+        const bf16 sum(float(rounded) + float(residual[i]));
+        worst = std::max(worst, i == 50 ? double(!std::isnan(float(y[i])))
+                                        : units_off(y[i], value(f, double(float(sum)))));
+      }
+      CHECK(worst <= 0.5 + 1e-3);
     }
-    CHECK(worst <= 0.5 + 1e-3);
-  }
+  });
 }
 
 TEST_CASE("bf16 functions: infinities and NaN") {
-  const Bf16Kernels* kernels = kernels_here();
-  if (!kernels) return;
-  const float inf = std::numeric_limits<float>::infinity();
-  const std::array<float, 3> z{inf, -inf, std::nanf("")};
-  for (const Bf16Function f : all_functions) {
-    CAPTURE(f);
-    std::array<bf16, 3> y;
-    kernels->activate(f, 1, 3, {z.data(), 0}, y.data(), nullptr, 0);
-    CHECK(float(y[0]) == (f == Bf16Function::sigmoid ? 1 : inf));
-    if (f == Bf16Function::sigmoid || f == Bf16Function::relu) CHECK(float(y[1]) == 0);
-    CHECK(std::isnan(float(y[2])));
-  }
+  for_every_kind([](const Bf16Kernels& kernels) {
+    const float inf = std::numeric_limits<float>::infinity();
+    const std::array<float, 3> z{inf, -inf, std::nanf("")};
+    for (const Bf16Function f : all_functions) {
+      CAPTURE(f);
+      std::array<bf16, 3> y;
+      kernels.activate(f, 1, 3, {z.data(), 0}, y.data(), nullptr, 0);
+      CHECK(float(y[0]) == (f == Bf16Function::sigmoid ? 1 : inf));
+      if (f == Bf16Function::sigmoid || f == Bf16Function::relu) CHECK(float(y[1]) == 0);
+      CHECK(std::isnan(float(y[2])));
+    }
+  });
 }

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "engine/core/random.h"
-#include "engine/cpu/processor.h"
-#include "tests/ops/amx_emulated.h"
+#include "engine/core/tensor.h"
+#include "engine/ops/matmul.h"
+#include "tests/ops/bf16_kinds.h"
 
 using namespace tessera;
 
@@ -149,143 +150,120 @@ void check_softmax(const Bf16Kernels& kernels, std::vector<float> s, std::vector
   }
 }
 
+// A product [m, columns] of a depth of 18, in rows 35 numbers apart, is the one in floats, rounded; what lies
+// between the rows stays.
+void check_rounded_product(const Bf16Kernels& kernels, int64_t m, int64_t columns, const float* start) {
+  constexpr int64_t pairs = 9, stride = 35;
+  const Numbers left = random_numbers(m * 2 * pairs, 1), right = random_numbers(pairs * 2 * bf16_panel, 2);
+  std::vector<float> product(static_cast<size_t>(m * columns));
+  Numbers rounded(static_cast<size_t>(m * stride), bf16(2.0f));
+  const LeftPairs a{left.data(), 2 * pairs, 2};
+  const RightPairs b{right.data(), 2 * bf16_panel};
+  kernels.multiply(m, columns, pairs, a, b, 1, {start, 0}, {product.data(), columns});
+  kernels.multiply_rounded(m, columns, pairs, a, b, {start, 0}, rounded.data(), stride);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < stride; ++j) {
+      const bf16 wanted(j < columns ? product[static_cast<size_t>(i * columns + j)] : 2.0f);
+      wrong += rounded[static_cast<size_t>(i * stride + j)].bits != wanted.bits;
+    }
+  CHECK(wrong == 0);
+}
+
 }  // namespace
 
-TEST_CASE("bf16 products: every kind that this machine has agrees with double") {
-  std::vector<const Bf16Kernels*> kinds;
-  if (processor() >= Processor::avx512_bf16) kinds.push_back(avx512_bf16_kernels());
-  if (processor() >= Processor::amx) kinds.push_back(amx_bf16_kernels());
-  if (kinds.empty()) {
-    CHECK(bf16_kernels() == nullptr);
-    MESSAGE("no instructions for bf16: nothing to compare on a processor of the kind " << name(processor()));
-  }
-  for (const Bf16Kernels* kernels : kinds) {
-    REQUIRE(kernels != nullptr);
-    CAPTURE(std::string(kernels->name));
+TEST_CASE("bf16 products: every kind agrees with double") {
+  for_every_kind([](const Bf16Kernels& kernels) {
     for (const int64_t m : {1, 12, 16, 33, 50})
       for (const int64_t n : {1, 16, 20, 32, 75, 112})
-        for (const int64_t depth : {1, 2, 7, 16, 32, 65, 96}) {
+        for (const int64_t depth : {1, 2, 7, 16, 32, 65, 96, 100}) {
           CAPTURE(m);
           CAPTURE(n);
           CAPTURE(depth);
-          check_products(*kernels, m, n, depth);
+          check_products(kernels, m, n, depth);
         }
-  }
-}
-
-TEST_CASE("bf16 products: AMX's kernels, its instructions emulated, agree with double") {
-  const Bf16Kernels* kernels = processor() >= Processor::avx512_bf16 ? emulated_amx_kernels() : nullptr;
-  if (!kernels) {
-    MESSAGE("no AVX-512-BF16 for what AMX does not do");
-    return;
-  }
-  for (const int64_t m : {16, 33, 50})
-    for (const int64_t n : {16, 48, 75})
-      for (const int64_t depth : {31, 32, 64, 100}) {
-        CAPTURE(m);
-        CAPTURE(n);
-        CAPTURE(depth);
-        check_products(*kernels, m, n, depth);
-      }
+  });
 }
 
 TEST_CASE("bf16 products: rows are stored times their factor, rounded once") {
-  const Bf16Kernels* kernels = bf16_kernels();
-  if (!kernels) {
-    MESSAGE("no instructions for bf16 here");
-    return;
-  }
   const std::array<float, 40> from = [] {
     std::array<float, 40> numbers{};
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 1 + 0.001f * static_cast<float>(i * i);
     return numbers;
   }();
   const std::array<float, 2> factors{3, -0.5f};
-  for (const bool add : {false, true}) {
-    std::array<bf16, 44> to;
-    to.fill(bf16(2.0f));
-    kernels->store(2, 19, {from.data(), 20}, factors.data(), 1, add, to.data(), 22);
-    for (size_t i = 0; i < 2; ++i)
-      for (size_t j = 0; j < 22; ++j) {
-        CAPTURE(j);
-        const float stored = j < 19 ? factors[i] * from[i * 20 + j] + (add ? 2.0f : 0.0f) : 2.0f;
-        CHECK(to[i * 22 + j].bits == bf16(stored).bits);  // no number beyond the columns
-      }
-  }
+  for_every_kind([&](const Bf16Kernels& kernels) {
+    for (const bool add : {false, true}) {
+      std::array<bf16, 44> to;
+      to.fill(bf16(2.0f));
+      kernels.store(2, 19, {from.data(), 20}, factors.data(), 1, add, to.data(), 22);
+      for (size_t i = 0; i < 2; ++i)
+        for (size_t j = 0; j < 22; ++j) {
+          CAPTURE(j);
+          const float stored = j < 19 ? factors[i] * from[i * 20 + j] + (add ? 2.0f : 0.0f) : 2.0f;
+          CHECK(to[i * 22 + j].bits == bf16(stored).bits);  // no number beyond the columns
+        }
+    }
+  });
 }
 
 TEST_CASE("bf16 products: one that is rounded before it is stored is the stored one, rounded") {
-  const Bf16Kernels* kernels = processor() >= Processor::avx512_bf16 ? avx512_bf16_kernels() : nullptr;
-  if (!kernels) {
-    MESSAGE("no instructions for bf16 here");
-    return;
-  }
-  constexpr int64_t pairs = 9, stride = 35;
-  const Numbers right = random_numbers(pairs * 2 * bf16_panel, 2);
   const std::vector<float> start(bf16_panel, 0.3f);
-  for (const int64_t m : {1, 11, 12, 24, 41})
-    for (const int64_t columns : {bf16_lanes, bf16_panel})
-      for (const float* from : {static_cast<const float*>(nullptr), start.data()}) {
-        const Numbers left = random_numbers(m * 2 * pairs, 1);
-        std::vector<float> product(static_cast<size_t>(m * columns));
-        Numbers rounded(static_cast<size_t>(m * stride), bf16(2.0f));
-        const LeftPairs a{left.data(), 2 * pairs, 2};
-        const RightPairs b{right.data(), 2 * bf16_panel};
-        kernels->multiply(m, columns, pairs, a, b, 1, {from, 0}, {product.data(), columns});
-        kernels->multiply_rounded(m, columns, pairs, a, b, {from, 0}, rounded.data(), stride);
-        int64_t wrong = 0;
-        for (int64_t i = 0; i < m; ++i)
-          for (int64_t j = 0; j < stride; ++j) {
-            const bf16 wanted(j < columns ? product[static_cast<size_t>(i * columns + j)] : 2.0f);
-            wrong += rounded[static_cast<size_t>(i * stride + j)].bits != wanted.bits;
-          }
-        CAPTURE(m);
-        CAPTURE(columns);
-        CHECK(wrong == 0);
-      }
+  for_every_kind([&](const Bf16Kernels& kernels) {
+    if (!kernels.multiply_rounded) return;
+    for (const int64_t m : {1, 11, 12, 24, 41})
+      for (const int64_t columns : {bf16_lanes, bf16_panel})
+        for (const float* from : {static_cast<const float*>(nullptr), start.data()}) {
+          CAPTURE(m);
+          CAPTURE(columns);
+          check_rounded_product(kernels, m, columns, from);
+        }
+  });
 }
 
 TEST_CASE("bf16 products: attention's softmax and its backward pass agree with double") {
-  if (processor() < Processor::avx512_bf16) {
-    MESSAGE("no instructions for bf16 here");
-    return;
-  }
-  const Bf16Kernels& kernels = *avx512_bf16_kernels();
-  for (const int64_t columns : {16, 32, 48, 80, 208})
-    for (const float spread : {1.0f, 40.0f}) {
-      CAPTURE(columns);
-      CAPTURE(spread);
-      check_softmax(kernels, random_rows(columns, spread), random_rows(columns, 1));
-    }
+  for_every_kind([](const Bf16Kernels& kernels) {
+    for (const int64_t columns : {16, 32, 48, 80, 208})
+      for (const float spread : {1.0f, 40.0f}) {
+        CAPTURE(columns);
+        CAPTURE(spread);
+        check_softmax(kernels, random_rows(columns, spread), random_rows(columns, 1));
+      }
+  });
 }
 
 TEST_CASE("bf16 products: probabilities of scores far below the largest are zeros, and NaN stays NaN") {
-  if (processor() < Processor::avx512_bf16) {
-    MESSAGE("no instructions for bf16 here");
-    return;
-  }
-  const float inf = std::numeric_limits<float>::infinity();
-  std::array<float, 16> s{};
-  s.fill(-inf);
-  s[3] = 1e4f, s[4] = 1e4f - 105, s[5] = -1e30f, s[6] = 1e4f - 80;
-  std::array<bf16, 16> p;
-  float maximum = 0, sum = 0;
-  avx512_bf16_kernels()->softmax(1, 16, {s.data(), 16}, p.data(), 16, &maximum, &sum);
-  CHECK(maximum == 1e4f);
-  CHECK(sum == 1);
-  for (size_t j = 0; j < p.size(); ++j) {
-    CAPTURE(j);
-    const double wanted = j == 3 ? 1 : j == 6 ? std::exp(-80.0) : 0;
-    CHECK(std::abs(double(float(p[j])) - wanted) <= wanted / 100);
-  }
-  s[0] = std::nanf("");
-  avx512_bf16_kernels()->softmax(1, 16, {s.data(), 16}, p.data(), 16, &maximum, &sum);
-  CHECK(std::isnan(sum));
+  for_every_kind([](const Bf16Kernels& kernels) {
+    const float inf = std::numeric_limits<float>::infinity();
+    std::array<float, 16> s{};
+    s.fill(-inf);
+    s[3] = 1e4f, s[4] = 1e4f - 105, s[5] = -1e30f, s[6] = 1e4f - 80;
+    std::array<bf16, 16> p;
+    float maximum = 0, sum = 0;
+    kernels.softmax(1, 16, {s.data(), 16}, p.data(), 16, &maximum, &sum);
+    CHECK(maximum == 1e4f);
+    CHECK(sum == 1);
+    for (size_t j = 0; j < p.size(); ++j) {
+      CAPTURE(j);
+      const double wanted = j == 3 ? 1 : j == 6 ? std::exp(-80.0) : 0;
+      CHECK(std::abs(double(float(p[j])) - wanted) <= wanted / 100);
+    }
+    s[0] = std::nanf("");
+    kernels.softmax(1, 16, {s.data(), 16}, p.data(), 16, &maximum, &sum);
+    CHECK(std::isnan(sum));
+  });
 }
 
 TEST_CASE("bf16 products: the best kind is taken") {
-  const Processor kind = processor();
   const Bf16Kernels* kernels = bf16_kernels();
+  if (emulates_bf16()) {  // which the engine is given too
+    const int64_t before = emulated_kernels_given();
+    const Tensor x = Tensor::full({2, 4, 64}, 1, DType::bf16);
+    matmul(x, x, false, true);
+    CHECK(emulated_kernels_given() > before);
+    return;
+  }
+  const Processor kind = processor();
   CHECK((kernels != nullptr) == (kind >= Processor::avx512_bf16));
   if (kernels) CHECK(std::string(kernels->name) == (kind == Processor::amx ? "AMX-BF16" : "AVX-512-BF16"));
 }

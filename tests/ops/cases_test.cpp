@@ -8,6 +8,7 @@
 
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
+#include "engine/core/parallel.h"
 
 using namespace tessera;
 
@@ -37,6 +38,18 @@ TEST_CASE("ops: gradient, accumulation, types, plain twin and threads of every c
     if (!chosen(c)) continue;
     CAPTURE(c.name());
     for (const std::string& failure : check_case(c)) FAIL_CHECK(failure);
+  }
+}
+
+// Quick, for each kind of kernels that this machine can run or emulate; the gradients of all kinds are
+// computed by the same steps, which the case above compares with differences.
+TEST_CASE("ops: f32 and bf16 of every case agree with double, by the kernels in use") {
+  for (const OpCase& c : all_cases()) {
+    if (!chosen(c)) continue;
+    CAPTURE(c.name());
+    for (const std::string& failure : check_case_on(c, Device::cpu)) FAIL_CHECK(failure);
+    const SmallChunks chunks(3);
+    for (const std::string& failure : check_case_on(c, Device::cpu)) FAIL_CHECK("in short chunks: ", failure);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
 #include "engine/ops/shape.h"
+#include "tests/sanitized.h"
 
 using namespace tessera;
 
@@ -39,9 +40,12 @@ TEST_CASE("a depthwise convolution of many channels is that of each channel alon
                  bias = random_tensor({channels}, 3).to(dtype);
     const ConvOptions options{.stride = 2, .padding = 1};
     const Tensor y = depthwise_conv2d(x, weight, bias, options);
+    // A sanitizer's build fuses fewer multiplications and additions, by which the last bit of a float
+    // differs.
+    const double most = sanitized ? 1e-6 : 0;
     for (int64_t c = 0; c < channels; ++c)
-      CHECK(slice(y, 3, c, 1).values() ==
-            depthwise_conv2d(slice(x, 3, c, 1), weight.rows(c, 1), bias.rows(c, 1), options).values());
+      CHECK(relative_error(depthwise_conv2d(slice(x, 3, c, 1), weight.rows(c, 1), bias.rows(c, 1), options),
+                           slice(y, 3, c, 1)) <= most);
   }
 }
 

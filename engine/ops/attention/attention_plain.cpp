@@ -1,6 +1,5 @@
 // Attention as it is defined, one recorded op a line. The fast kernels must equal it in value and gradient.
 
-#include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/elementwise.h"
@@ -16,7 +15,7 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
 
 Tensor split_heads(const Tensor& x, int64_t heads, int64_t part, int64_t parts) {
   const int64_t inner = x.dim(2) / parts;
-  if (Tape::recording() || Observer::active()) return split_heads(slice(x, 2, part * inner, inner), heads);
+  if (ops_are_seen()) return split_heads(slice(x, 2, part * inner, inner), heads);
   return permuted_entry(x.reshape({x.dim(0), x.dim(1), parts, heads, inner / heads}), 2, part, {0, 2, 1, 3});
 }
 

@@ -1,0 +1,20 @@
+# bf16_emulator: the kernels of bf16 with their instructions emulated, for a test program that links it; see
+# bf16_kernels.h. By GCC alone, whose vectors have any width.
+add_library(bf16_emulator OBJECT emulator/bf16_kernels.cpp)
+target_include_directories(bf16_emulator PRIVATE ${PROJECT_SOURCE_DIR})
+set(emulates_bf16 OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT BUILD_SHARED_LIBS)
+  set(emulates_bf16 ON)
+  file(GLOB emulated_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/engine/cpu/bf16_gemm_*_cpu.cpp)
+  foreach(source IN LISTS emulated_kernels)
+    set(instructions avx512)
+    if(source MATCHES "_amx_")
+      set(instructions amx)
+    endif()
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+      "-O1;-mavx2;-mfma;-Wno-psabi;-include;${CMAKE_CURRENT_SOURCE_DIR}/emulator/${instructions}_kernels.h")
+  endforeach()
+  target_sources(bf16_emulator PRIVATE ${emulated_kernels})
+  target_compile_definitions(bf16_emulator PRIVATE TESSERA_EMULATED_KERNELS)
+  target_link_options(bf16_emulator INTERFACE LINKER:--wrap=_ZN7tessera12bf16_kernelsEv)
+endif()

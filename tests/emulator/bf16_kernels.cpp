@@ -1,0 +1,64 @@
+#include "tests/emulator/bf16_kernels.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "engine/cpu/processor.h"
+
+namespace {
+
+std::string_view wanted() {
+  const char* name = std::getenv("TESSERA_EMULATE");
+  const std::string_view kind = name ? name : "";
+  emulated::require(kind.empty() || kind == "avx512bf16" || kind == "amx",
+                    "TESSERA_EMULATE names no kind of kernels; avx512bf16 and amx are");
+  return kind;
+}
+
+}  // namespace
+
+void emulated::require(bool right, const char* otherwise) {
+  if (right) return;
+  std::fprintf(stderr, "emulated processor: %s\n", otherwise);
+  std::abort();
+}
+
+namespace tessera {
+
+#ifdef TESSERA_EMULATED_KERNELS
+namespace {
+
+std::atomic<int64_t> given{0};
+
+// bf16_kernels() itself, and what the linker calls in its place (--wrap, bf16_kernels.cmake).
+extern "C" const Bf16Kernels* kernels_of_processor() __asm__("__real__ZN7tessera12bf16_kernelsEv");
+extern "C" const Bf16Kernels* kernels_in_their_place() __asm__("__wrap__ZN7tessera12bf16_kernelsEv");
+
+}  // namespace
+
+extern "C" const Bf16Kernels* kernels_in_their_place() {
+  static const Bf16Kernels* const emulated = wanted() == "amx"          ? emulated_amx_kernels()
+                                             : wanted() == "avx512bf16" ? emulated_avx512_kernels()
+                                                                        : nullptr;
+  if (emulated) ++given;
+  return emulated ? emulated : kernels_of_processor();
+}
+
+const Bf16Kernels* emulated_avx512_kernels() {
+  return processor() >= Processor::avx2 ? table_of_emulated_avx512() : nullptr;
+}
+const Bf16Kernels* emulated_amx_kernels() {
+  return processor() >= Processor::avx2 ? table_of_emulated_amx() : nullptr;
+}
+int64_t emulated_kernels_given() { return given; }
+#else
+const Bf16Kernels* emulated_avx512_kernels() { return nullptr; }
+const Bf16Kernels* emulated_amx_kernels() { return nullptr; }
+int64_t emulated_kernels_given() { return 0; }
+#endif
+
+bool emulates_bf16() { return !wanted().empty(); }
+
+}  // namespace tessera
