@@ -1,7 +1,7 @@
 #pragma once
 
-// As avx512_kernels.h for the kernels of AMX, whose instructions are loops here, one by one as Intel's manual
-// defines them.
+// The build includes this header before the kernels of AMX, as avx512_kernels.h before the others. The
+// instructions of AMX are loops here, one by one as Intel's manual defines them.
 
 #include "tests/emulator/avx512_kernels.h"
 

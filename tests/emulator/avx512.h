@@ -1,9 +1,9 @@
 #pragma once
 
-// The instructions of AVX-512 and AVX-512-BF16 that our kernels use, as the processors' manuals define them,
-// by GCC's vectors and instructions of AVX2. The build includes this header before each file of kernels,
-// which then is compiled for a processor without AVX-512. Like those files it includes no inline function
-// that the linker could take for others' use.
+// These functions compute what the instructions of AVX-512 and AVX-512-BF16 do that our kernels use, as the
+// processors' manuals define them, by GCC's vectors and instructions of AVX2; avx512_kernels.h puts them into
+// the kernels. Like the kernels' files this header includes no inline function that the linker could take for
+// others' use.
 
 #include <immintrin.h>
 
@@ -47,7 +47,7 @@ template <class T> EMULATED T load_aligned(const void* from) {
   return load<T>(from);
 }
 
-// Only the wanted numbers are touched, as the processor does it.
+// The functions touch the wanted numbers alone, as the processor does.
 template <class T, class Lane> EMULATED T load_wanted(uint32_t wanted, const void* from) {
   Lane lanes[sizeof(T) / sizeof(Lane)] = {};
   for (unsigned i = 0; i < sizeof(T) / sizeof(Lane); ++i)
@@ -201,7 +201,7 @@ EMULATED_CALL Floats dpbf16_ps(Floats sum, __m512bh a, __m512bh b) {
   return flushed(fmadd_ps(lower(a), lower(b), sum));
 }
 
-// Each lane rounded to bf16, to the nearest and ties to even, in its lower half.
+// The lower half of each lane gets the number as bf16, rounded to the nearest and ties to even.
 EMULATED_CALL Words rounded(Floats x) {
   const Words from = bits<Words>(flushed(x));
   const Words nearest = (from + 0x7fffu + (from >> 16 & 1u)) >> 16, quiet = from >> 16 | 0x40u;

@@ -1,12 +1,12 @@
 #pragma once
 
-// Included by the build before each file of kernels for AVX-512-BF16, which then is compiled for a processor
-// with AVX2, and calls what emulates the instructions.
+// The build includes this header before each file of kernels for AVX-512-BF16, which then is compiled for a
+// processor with AVX2 and calls the functions of avx512.h instead of instructions.
 
 #include "tests/emulator/avx512.h"
 
-// Their names in the kernels. GCC's header defines functions of these names, and macros where it does not
-// optimize.
+// The kernels call the emulated instructions by their own names. GCC's header defines functions of these
+// names, and macros where it does not optimize.
 #undef _mm512_reduce_ps
 #undef _mm512_cmp_ps_mask
 #undef _mm512_slli_epi32
@@ -65,7 +65,7 @@
 #define _mm512_cvtneps_pbh emulated::cvtneps_pbh
 #define _mm512_cvtne2ps_pbh emulated::cvtne2ps_pbh
 
-// The kernels' own names, beside those of the processor in one program.
+// The emulated kernels need names of their own, because one program holds them and the processor's.
 #define avx512_bf16_kernels table_of_emulated_avx512
 #define interleave_pairs emulated_interleave_pairs
 #define interleave_transposed_pairs emulated_interleave_transposed_pairs

@@ -1,5 +1,5 @@
-# bf16_emulator: the kernels of bf16 with their instructions emulated, for a test program that links it; see
-# bf16_kernels.h. By GCC alone, whose vectors have any width.
+# bf16_emulator holds the kernels of bf16 with their instructions emulated, for a test program that links it; see
+# bf16_kernels.h. It needs GCC, whose vectors have any width, and an engine that is linked statically.
 add_library(bf16_emulator OBJECT emulator/bf16_kernels.cpp)
 target_include_directories(bf16_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set(emulates_bf16 OFF)

@@ -32,7 +32,8 @@ namespace {
 
 std::atomic<int64_t> given{0};
 
-// bf16_kernels() itself, and what the linker calls in its place (--wrap, bf16_kernels.cmake).
+// The linker's option --wrap (bf16_kernels.cmake) leads every call of bf16_kernels() to the second function,
+// and calls bf16_kernels() itself where the first one is called.
 extern "C" const Bf16Kernels* kernels_of_processor() __asm__("__real__ZN7tessera12bf16_kernelsEv");
 extern "C" const Bf16Kernels* kernels_in_their_place() __asm__("__wrap__ZN7tessera12bf16_kernelsEv");
 

@@ -4,28 +4,31 @@
 
 namespace tessera {
 
-// avx512_bf16_kernels() and amx_bf16_kernels() with the processor's instructions emulated (avx512_kernels.h,
-// amx_kernels.h); null where the processor has no AVX2, or the build's compiler is not GCC. A program that
-// links them calls them wherever the engine calls bf16_kernels(), if the environment says
-// TESSERA_EMULATE=avx512bf16 or amx.
+// These functions return the kernels of avx512_bf16_kernels() and amx_bf16_kernels() with the processor's
+// instructions emulated (avx512.h, amx_kernels.h), or null where the processor has no AVX2 or the build's
+// compiler is not GCC. In a program that links them the engine's bf16_kernels() returns them too, if the
+// environment says TESSERA_EMULATE=avx512bf16 or amx.
 const Bf16Kernels* emulated_avx512_kernels();
 const Bf16Kernels* emulated_amx_kernels();
 
-// The same on any processor: what those headers call the functions in the kernels' files.
+// These functions return the same kernels without asking for AVX2. The kernels' files define them, because
+// avx512_kernels.h and amx_kernels.h give their functions these names.
 const Bf16Kernels* table_of_emulated_avx512();
 const Bf16Kernels* table_of_emulated_amx();
 
-// Whether the environment asks for that. Ends the program where it names another kind.
+// This function says whether TESSERA_EMULATE asks for emulated kernels. The program ends where that variable
+// names anything but avx512bf16 and amx.
 bool emulates_bf16();
 
-// How often the engine has asked for the kernels and was given emulated ones.
+// The count says how often the engine has called bf16_kernels() and was given emulated ones.
 int64_t emulated_kernels_given();
 
 }  // namespace tessera
 
 namespace emulated {
 
-// Ends the program with these words where the processor would fault.
+// An emulated instruction calls this function where the processor would fault: unless `right`, the program
+// ends with the words of `otherwise`.
 void require(bool right, const char* otherwise);
 
 }  // namespace emulated

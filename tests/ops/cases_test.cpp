@@ -41,8 +41,8 @@ TEST_CASE("ops: gradient, accumulation, types, plain twin and threads of every c
   }
 }
 
-// Quick, for each kind of kernels that this machine can run or emulate; the gradients of all kinds are
-// computed by the same steps, which the case above compares with differences.
+// This case is quick, so that it can be repeated with each kind of kernels that the machine has or emulates.
+// It needs no differences, because the case above has compared the gradients in double with them.
 TEST_CASE("ops: f32 and bf16 of every case agree with double, by the kernels in use") {
   for (const OpCase& c : all_cases()) {
     if (!chosen(c)) continue;
