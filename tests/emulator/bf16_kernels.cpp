@@ -40,11 +40,13 @@ extern "C" const Bf16Kernels* kernels_in_their_place() __asm__("__wrap__ZN7tesse
 }  // namespace
 
 extern "C" const Bf16Kernels* kernels_in_their_place() {
-  static const Bf16Kernels* const emulated = wanted() == "amx"          ? emulated_amx_kernels()
-                                             : wanted() == "avx512bf16" ? emulated_avx512_kernels()
-                                                                        : nullptr;
-  if (emulated) ++given;
-  return emulated ? emulated : kernels_of_processor();
+  static const Bf16Kernels* const kernels = wanted() == "amx"          ? emulated_amx_kernels()
+                                            : wanted() == "avx512bf16" ? emulated_avx512_kernels()
+                                                                       : nullptr;
+  emulated::require(kernels || wanted().empty(),
+                    "TESSERA_EMULATE needs AVX2, which this processor or the one of TESSERA_CPU lacks");
+  if (kernels) ++given;
+  return kernels ? kernels : kernels_of_processor();
 }
 
 const Bf16Kernels* emulated_avx512_kernels() {
