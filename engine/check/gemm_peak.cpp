@@ -44,10 +44,12 @@ template <class T> GemmPeak peaks() {
   const auto linear = [&] {
     LinearKernels<Cpu>::forward<T>(tall, a.data(), b.data(), nullptr, Activation::none, c.data(), nullptr);
   };
-  if constexpr (std::is_same_v<T, bf16>)
+  if constexpr (std::is_same_v<T, bf16>) {
     return {0, best_rate(flops, linear)};
-  else
+  } else {
+    load_gemm<T>();
     return {best_rate(flops, [&] { parallel_for(count, 1, squares); }), best_rate(flops, linear)};
+  }
 }
 
 // One product of linear on all threads, of a few milliseconds.

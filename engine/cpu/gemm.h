@@ -1,6 +1,7 @@
 #pragma once
 
-// Matrix products on the CPU: single-threaded OpenBLAS calls, and oneTBB's parallelism above them.
+// Matrix products on the CPU: single-threaded calls of OpenBLAS, or of the kernels of bf16_gemm.h where the
+// processor has them, and oneTBB's parallelism above them.
 
 #include <cstdint>
 #include <string>
@@ -32,10 +33,14 @@ template <class T> struct Factor {
 template <class T, class C>
 void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c, int64_t ldc);
 
-// gemm() on all threads, for a C of type T. The sizes alone decide how it is cut into tiles, so the bits do
-// not depend on the thread count.
-template <class T>
-void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, T* c,
+// Loads the library that gemm() calls for this type, if any. Threads that call gemm() side by side need it
+// loaded before, because loading sets the process's environment.
+template <class T> void load_gemm();
+
+// gemm() on all threads. The sizes alone decide how it is cut into tiles, so the bits do not depend on the
+// thread count.
+template <class T, class C>
+void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c,
                    int64_t ldc);
 
 // OpenBLAS and the kernels it chose for this processor (or OPENBLAS_CORETYPE named): "OpenBLAS SkylakeX".

@@ -6,9 +6,10 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
-#include "engine/core/per_thread.h"
-#include "engine/core/storage.h"
+#include "engine/core/scratch.h"
+#include "engine/cpu/bf16_panels.h"
 #include "engine/cpu/blas.h"
+#include "engine/cpu/each.h"
 #include "engine/cpu/gemm.h"
 
 namespace tessera {
@@ -36,20 +37,61 @@ void call_blas(const GemmSize& s, double alpha, const Factor<double>& a, const F
                blas_int(a.stride), b.data, blas_int(b.stride), beta, c, blas_int(ldc));
 }
 
+constexpr int of_left = 20, of_right = 21, of_product = 22;  // keys of a thread's scratch memory
+
 // A factor op(A) [rows, columns] of bf16 as floats without gaps, in this thread's scratch memory `which`.
-Factor<float> widened(int which, int64_t rows, int64_t columns, const Factor<bf16>& from) {
-  static const PerThread<std::array<std::vector<float>, 2>> scratch;
+template <int which> Factor<float> widened(int64_t rows, int64_t columns, const Factor<bf16>& from) {
   if (from.transposed) std::swap(rows, columns);
-  std::vector<float>& to = scratch.of_this_thread()[static_cast<size_t>(which)];
-  to.resize(std::max(to.size(), static_cast<size_t>(rows * columns)));
-  for (int64_t i = 0; i < rows; ++i)
-    std::copy_n(from.data + i * from.stride, columns, to.data() + i * columns);
-  return {to.data(), columns, from.transposed};
+  float* const to = thread_scratch<float, which>(rows * columns);
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(from.data + i * from.stride, columns, to + i * columns);
+  return {to, columns, from.transposed};
 }
 
-void multiply_bf16(const GemmSize& s, float alpha, const Factor<bf16>& a, const Factor<bf16>& b, float beta,
-                   float* c, int64_t ldc) {
-  call_blas(s, alpha, widened(0, s.m, s.k, a), widened(1, s.k, s.n, b), beta, c, ldc);
+// C [m, n] = product + beta C; beta = 0 writes C without reading it. A row of the product has `stride`
+// floats.
+template <class C>
+void add_product(int64_t m, int64_t n, const float* product, int64_t stride, float beta, C* c, int64_t ldc) {
+  for (int64_t i = 0; i < m; ++i, product += stride, c += ldc)
+    write_each(0, n, c, false,
+               [=](int64_t j) { return beta == 0 ? product[j] : product[j] + beta * Wide<C>(c[j]); });
+}
+
+// gemm() of bf16 by BLAS, which has products of floats.
+void multiply_widened(const GemmSize& s, float alpha, const Factor<bf16>& a, const Factor<bf16>& b,
+                      float beta, float* c, int64_t ldc) {
+  call_blas(s, alpha, widened<of_left>(s.m, s.k, a), widened<of_right>(s.k, s.n, b), beta, c, ldc);
+}
+
+void multiply_widened(const GemmSize& s, float alpha, const Factor<bf16>& a, const Factor<bf16>& b,
+                      float beta, bf16* c, int64_t ldc) {
+  float* const product = thread_scratch<float, of_product>(s.m * s.n);
+  multiply_widened(s, alpha, a, b, 0, product, s.n);
+  add_product(s.m, s.n, product, s.n, beta, c, ldc);
+}
+
+// gemm() of bf16 by the processor's instructions for it.
+template <class C>
+void multiply_pairs(const Bf16Kernels& kernels, const GemmSize& s, float alpha, const Factor<bf16>& a,
+                    const Factor<bf16>& b, float beta, C* c, int64_t ldc) {
+  bf16* const panels = thread_scratch<bf16, of_right>(bf16_packed_elements(s.k, s.n));
+  pack_bf16_panels(kernels, s.k, s.n, b, panels);
+  const LeftPairs left = left_factor<of_left>(kernels, s.m, s.k, a);
+  const int64_t pairs = pairs_of(s.k);
+  const bf16* output = nullptr;
+  if constexpr (std::is_same_v<C, bf16>) output = c;
+  alignas(64) Bf16Block block;
+  const auto use = [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const LeftPairs& part,
+                       const bf16* panel) {
+    C* const to = c + i * ldc + j;
+    if constexpr (std::is_same_v<C, bf16>)
+      if (alpha == 1 && (beta == 0 || beta == 1))
+        return multiply_bf16_block(kernels, rows, columns, pairs, part, panel, {nullptr, 0}, beta == 1, to,
+                                   ldc, block.data());
+    kernels.multiply(rows, whole_bf16_vectors(columns), pairs, part, {panel, 2 * bf16_panel}, alpha,
+                     {nullptr, 0}, {block.data(), bf16_panel});
+    add_product(rows, columns, block.data(), bf16_panel, beta, to, ldc);
+  };
+  for_bf16_blocks(s.m, s.n, s.k, left, panels, {output}, ldc, use);
 }
 
 // C *= beta: a product of depth 0.
@@ -90,19 +132,15 @@ Tiling tiling(int64_t m, int64_t n, int64_t k) {
 }
 
 // C = beta C + the sum over the parts, in their order. parts [count, m, n]
-template <class T>
-void add_parts(int64_t count, int64_t m, int64_t n, const Wide<T>* parts, Wide<T> beta, T* c, int64_t ldc) {
-  const int64_t rows_a_chunk = std::max<int64_t>(1, chunk_length(1 << 14) / n);
-  parallel_for(m, rows_a_chunk, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      T* row = c + i * ldc;
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) {
-        Wide<T> sum = parts[i * n + j];
-        for (int64_t p = 1; p < count; ++p) sum += parts[(p * m + i) * n + j];
-        row[j] = T(beta == 0 ? sum : sum + beta * Wide<T>(row[j]));
-      }
-    }
+template <class C>
+void add_parts(int64_t count, int64_t m, int64_t n, const Wide<C>* parts, Wide<C> beta, C* c, int64_t ldc) {
+  parallel_rows(m, n, [=](int64_t i) {
+    C* row = c + i * ldc;
+    write_each(0, n, row, false, [=](int64_t j) {
+      Wide<C> sum = parts[i * n + j];
+      for (int64_t p = 1; p < count; ++p) sum += parts[(p * m + i) * n + j];
+      return beta == 0 ? sum : sum + beta * Wide<C>(row[j]);
+    });
   });
 }
 
@@ -115,27 +153,23 @@ void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T>
   if (size.k == 0) return scale(m, n, Wide<C>(beta), c, ldc);
   if constexpr (!std::is_same_v<T, bf16>) {
     call_blas(size, alpha, a, b, beta, c, ldc);
-  } else if constexpr (std::is_same_v<C, float>) {
-    multiply_bf16(size, alpha, a, b, beta, c, ldc);
+  } else if (const Bf16Kernels* kernels = bf16_kernels()) {
+    multiply_pairs(*kernels, size, alpha, a, b, beta, c, ldc);
   } else {
-    static const PerThread<std::vector<float>> products;
-    std::vector<float>& product = products.of_this_thread();
-    product.resize(std::max(product.size(), static_cast<size_t>(m * n)));
-    multiply_bf16(size, alpha, a, b, 0, product.data(), n);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        const float value = product[static_cast<size_t>(i * n + j)];
-        c[i * ldc + j] = bf16(beta == 0 ? value : value + beta * float(c[i * ldc + j]));
-      }
+    multiply_widened(size, alpha, a, b, beta, c, ldc);
   }
 }
 
-template <class T>
-void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, T* c,
+template <class T> void load_gemm() {
+  if (!std::is_same_v<T, bf16> || !bf16_kernels()) blas();
+}
+
+template <class T, class C>
+void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c,
                    int64_t ldc) {
   const auto [m, n, k] = size;
   if (m == 0 || n == 0 || k == 0) return gemm<T>(size, alpha, a, b, beta, c, ldc);
-  blas();  // loaded before the threads need it
+  load_gemm<T>();
   const Tiling tile = tiling(m, n, k);
   const int64_t down = pieces(m, tile.rows), across = pieces(n, tile.columns), deep = pieces(k, tile.depth);
   // multiply(part of the depth, row, column, size, factors) for every tile
@@ -155,21 +189,24 @@ void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b
         [&](int64_t, int64_t i, int64_t j, const GemmSize& own, Factor<T> a_tile, Factor<T> b_tile) {
           gemm<T>(own, alpha, a_tile, b_tile, beta, c + i * ldc + j, ldc);
         });
-  const Storage memory(Device::cpu, static_cast<size_t>(deep * m * n) * sizeof(Wide<T>));
-  Wide<T>* parts = static_cast<Wide<T>*>(memory.data());
+  const Workspace<Wide<T>> parts(deep * m * n);
   for_tiles([&, m = m, n = n](int64_t part, int64_t i, int64_t j, const GemmSize& own, Factor<T> a_tile,
                               Factor<T> b_tile) {
-    gemm<T>(own, alpha, a_tile, b_tile, Wide<T>(0), parts + (part * m + i) * n + j, n);
+    gemm<T>(own, alpha, a_tile, b_tile, Wide<T>(0), parts.data() + (part * m + i) * n + j, n);
   });
-  add_parts(deep, m, n, parts, beta, c, ldc);
+  add_parts(deep, m, n, parts.data(), beta, c, ldc);
 }
 
 std::string blas_kernels() { return "OpenBLAS " + blas().core; }
 
-template void gemm(const GemmSize&, float, Factor<float>, Factor<float>, float, float*, int64_t);
-template void gemm(const GemmSize&, double, Factor<double>, Factor<double>, double, double*, int64_t);
-template void gemm(const GemmSize&, float, Factor<bf16>, Factor<bf16>, float, bf16*, int64_t);
-template void gemm(const GemmSize&, float, Factor<bf16>, Factor<bf16>, float, float*, int64_t);
-TESSERA_FOR_FLOATS(parallel_gemm)
+#define TESSERA_INSTANTIATE(T, C)                                                           \
+  template void gemm(const GemmSize&, Wide<T>, Factor<T>, Factor<T>, Wide<T>, C*, int64_t); \
+  template void parallel_gemm(const GemmSize&, Wide<T>, Factor<T>, Factor<T>, Wide<T>, C*, int64_t);
+TESSERA_INSTANTIATE(float, float)
+TESSERA_INSTANTIATE(double, double)
+TESSERA_INSTANTIATE(bf16, float)
+TESSERA_INSTANTIATE(bf16, bf16)
+#undef TESSERA_INSTANTIATE
+TESSERA_FOR_FLOATS(load_gemm)
 
 }  // namespace tessera

@@ -8,7 +8,7 @@ string(REPLACE "," ";" KINDS "${KINDS}")
 # TESSERA_FOR_FLOATS makes: members of ...Kernels<Cpu>, and those of gemm.h and of activations. One that is missing here
 # does not link.
 set(members "_ZN7tessera[0-9]+[A-Za-z0-9]+KernelsINS_3CpuEE")
-set(functions "_ZN7tessera[0-9]+((parallel_)?gemm|activate(_backward)?)I")
+set(functions "_ZN7tessera[0-9]+((parallel_|load_)?gemm|activate(_backward)?)I")
 
 # run(VARIABLE COMMAND...): the command's output; the build ends where it fails.
 function(run variable)

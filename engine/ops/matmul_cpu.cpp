@@ -4,7 +4,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
-#include "engine/cpu/bf16_panels.h"
+#include "engine/cpu/bf16_gemm.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/panel_gemm.h"
@@ -45,21 +45,18 @@ void multiply_here(const Products& p, const W* a, const W* panels, const W* b, b
   }
 }
 
-// multiply_one() in bf16 by the processor's instructions for it.
-void multiply_pairs(const Bf16Kernels& kernels, const Products& p, const bf16* a, const bf16* b, bool add,
-                    bf16* c) {
-  const Factor<bf16> left{a, p.transpose_a ? p.m : p.k, p.transpose_a},
-      right{b, p.transpose_b ? p.k : p.n, p.transpose_b};
-  bf16* const panels = thread_scratch<bf16, of_panels>(bf16_packed_elements(p.k, p.n));
-  pack_bf16_panels(kernels, p.k, p.n, right, panels);
-  multiply_bf16_panels(kernels, p.m, p.n, p.k, left_factor<of_a>(kernels, p.m, p.k, left), panels, nullptr,
-                       add, c);
+template <class T> Factor<T> left_of(const Products& p, const T* a) {
+  return {a, p.transpose_a ? p.m : p.k, p.transpose_a};
+}
+template <class T> Factor<T> right_of(const Products& p, const T* b) {
+  return {b, p.transpose_b ? p.k : p.n, p.transpose_b};
 }
 
+// c [m, n] = op(a) op(b), or += with `add`, in the calling thread.
 template <class T> void multiply_one(const Products& p, const T* a, const T* b, bool add, T* c) {
   using W = Wide<T>;
-  if constexpr (std::is_same_v<T, bf16>)
-    if (const Bf16Kernels* kernels = bf16_kernels()) return multiply_pairs(*kernels, p, a, b, add, c);
+  if (std::is_same_v<T, bf16> && bf16_kernels())
+    return gemm<T>({p.m, p.n, p.k}, W(1), left_of(p, a), right_of(p, b), W(add ? 1 : 0), c, p.n);
   const bool as_it_lies =
       !p.transpose_b && p.n % lanes<W> == 0 && (p.m < few_rows || p.k * p.n <= few_numbers);
   if constexpr (std::is_same_v<T, W>) {
@@ -71,13 +68,40 @@ template <class T> void multiply_one(const Products& p, const T* a, const T* b, 
   }
 }
 
-// The products one after another, each on all threads; where they share c, they are added up.
+// The products one after another, each on all threads.
 template <class T> void multiply_large(const Products& p, const T* a, const T* b, const Target<T>& c) {
   for (int64_t i = 0; i < p.count; ++i)
-    parallel_gemm<T>({p.m, p.n, p.k}, Wide<T>(1),
-                     {a + i * p.a_step, p.transpose_a ? p.m : p.k, p.transpose_a},
-                     {b + i * p.b_step, p.transpose_b ? p.k : p.n, p.transpose_b},
-                     Wide<T>(c.add || (p.c_step == 0 && i > 0) ? 1 : 0), c.data + i * p.c_step, p.n);
+    parallel_gemm<T>({p.m, p.n, p.k}, Wide<T>(1), left_of(p, a + i * p.a_step), right_of(p, b + i * p.b_step),
+                     Wide<T>(c.add ? 1 : 0), c.data + i * p.c_step, p.n);
+}
+
+// The number of products that share a sum: enough groups to keep the threads busy, unless a product does that
+// by itself, whose sums stay small.
+int64_t products_a_sum(const Products& p) {
+  constexpr int64_t most_sums = 16, most_summed = 1 << 22;
+  const int64_t macs = std::max<int64_t>(1, p.m * p.n * p.k), size = std::max<int64_t>(1, p.m * p.n);
+  if (macs >= large) return p.count;
+  const int64_t sums =
+      std::clamp<int64_t>(std::min(p.count * macs / chunk_length(small), most_summed / size), 1, most_sums);
+  return (p.count + sums - 1) / sums;
+}
+
+// c [m, n] = the sum of the products, or += with `add`; bf16 is summed in float and rounded once.
+template <class T> void multiply_and_sum(const Products& p, const T* a, const T* b, const Target<T>& c) {
+  using W = Wide<T>;
+  const int64_t size = p.m * p.n, group = products_a_sum(p), groups = (p.count + group - 1) / group;
+  const auto multiply = group < p.count ? gemm<T, W> : parallel_gemm<T, W>;
+  load_gemm<T>();
+  const Workspace<W> sums(groups * size);
+  parallel_for(p.count, group, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      multiply({p.m, p.n, p.k}, W(1), left_of(p, a + i * p.a_step), right_of(p, b + i * p.b_step),
+               W(i > begin ? 1 : 0), sums.data() + begin / group * size, p.n);
+  });
+  parallel_for(size, chunk_length(chunk_elements), [&](int64_t begin, int64_t end) {
+    add_parts(begin, end, groups, size, sums.data());
+    write_each(begin, end, c.data, c.add, [sum = sums.data()](int64_t i) { return sum[i]; });
+  });
 }
 
 }  // namespace
@@ -87,7 +111,8 @@ template <class T>
 void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T* b, Target<T> c) {
   const Products p = joined(products);
   const int64_t macs = p.m * p.n * p.k;
-  if (p.count == 1 || p.c_step == 0 || macs >= large) return multiply_large(p, a, b, c);
+  if (p.count > 1 && p.c_step == 0) return multiply_and_sum(p, a, b, c);
+  if (p.count == 1 || macs >= large) return multiply_large(p, a, b, c);
   parallel_for(p.count, std::max<int64_t>(1, chunk_length(small) / std::max<int64_t>(macs, 1)),
                [=](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i)

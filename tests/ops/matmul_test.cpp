@@ -131,7 +131,51 @@ template <class T> void check_batch(int64_t m, int64_t n, int64_t k, double tole
     }
 }
 
+// Checks the sum of a batch of products, once written over NaNs and once added to numbers.
+template <class T> void check_sum(int64_t count, int64_t m, int64_t n, int64_t k, double tolerance) {
+  for (const bool trans_a : {false, true})
+    for (const bool trans_b : {false, true})
+      for (const bool add : {false, true}) {
+        const Tensor a = random_tensor({count, m, k}, 1).to(dtype_of<T>),
+                     b = random_tensor({count, k, n}, 2).to(dtype_of<T>),
+                     c = random_tensor({m, n}, 3).to(dtype_of<T>);
+        if (!add) c.fill(0);
+        std::vector<double> expected = c.values();
+        for (int64_t i = 0; i < count; ++i) {
+          const auto matrix = [i](const Tensor& x) { return x.rows(i, 1).reshape({x.dim(1), x.dim(2)}); };
+          expected = by_hand<T>(trans_a, trans_b, m, n, k, scale(matrix(a), 0.5), matrix(b),
+                                Tensor::from(expected, {m, n}, DType::f64));
+        }
+        if (!add) c.fill(std::nan(""));
+        MatmulKernels<Cpu>::multiply<T>({count, m, n, k, trans_a, trans_b, m * k, k * n, 0}, a.data<T>(),
+                                        b.data<T>(), {c.data<T>(), add});
+        CAPTURE(name(dtype_of<T>));
+        CAPTURE(count);
+        CAPTURE(trans_a);
+        CAPTURE(trans_b);
+        CAPTURE(add);
+        CHECK(relative_error(c.to(DType::f64), Tensor::from(expected, {m, n}, DType::f64)) < tolerance);
+      }
+}
+
 }  // namespace
+
+TEST_CASE("the sum of a batch of products: in one group, in several, of large ones") {
+  for (const auto [count, m, n, k] :
+       {std::array<int64_t, 4>{2, 3, 5, 7}, {30, 4, 4, 4096}, {7, 65, 33, 129}, {2, 520, 400, 330}}) {
+    check_sum<float>(count, m, n, k, 1e-5);
+    check_sum<double>(count, m, n, k, 1e-13);
+    check_sum<bf16>(count, m, n, k, 0.004);
+  }
+}
+
+TEST_CASE("a sum of products in bf16 is rounded once") {
+  const std::vector<bf16> ones(300, bf16(1.0f));
+  bf16 sum(0.0f);  // in steps of bf16 it would stay at 256
+  MatmulKernels<Cpu>::multiply<bf16>({300, 1, 1, 1, false, true, 1, 1, 0}, ones.data(), ones.data(),
+                                     {&sum, false});
+  CHECK(float(sum) == 300);
+}
 
 TEST_CASE("a batch of products: factors that are packed, that are not, whole vectors and a rest") {
   for (const auto [m, n, k] :
