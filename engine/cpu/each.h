@@ -33,8 +33,10 @@ template <class T> void clear(T* to, int64_t n) {
 }
 
 // out[i] = f(i) or, with `add`, out[i] += f(i) for i in [begin, end), in one vector loop. f returns a Wide<T>
-// and may read out[i], but no other element of `out`.
-template <class T, class F> void write_each(int64_t begin, int64_t end, T* out, bool add, F&& f) {
+// and may read out[i], but no other element of `out`. All of f becomes part of the loop, however long it is:
+// a call of it would make the loop one of single numbers.
+template <class T, class F>
+[[gnu::flatten]] void write_each(int64_t begin, int64_t end, T* out, bool add, F&& f) {
   if (add) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) store(out[i], Wide<T>(out[i]) + f(i));

@@ -24,17 +24,23 @@ template <class W, class... Rest> TESSERA_IN_LOOPS W polynomial(W x, float c0, R
     return c0 + x * polynomial(x, rest...);
 }
 
+// `which ? a : b` by masks. For a condition the compiler computes what follows once more with the constant.
+TESSERA_IN_LOOPS float choose(bool which, float a, float b) {
+  const uint32_t mask = -static_cast<uint32_t>(which);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(a) & mask) | (std::bit_cast<uint32_t>(b) & ~mask));
+}
+
 // exp(x). Relative error below 2e-7; 0 below -86.9, infinity above 88.73, so exp(-inf) is 0; NaN stays NaN.
 TESSERA_IN_LOOPS float fast_exp(float x) {
   // x = n ln 2 + r, |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer n and leaves it in the low bits.
-  const float clamped = x < -86.9f ? -86.9f : x > 89.0f ? 89.0f : x;
+  const float clamped = choose(x > 89.0f, 89.0f, x);
   const float shifted = clamped * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
   const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
   // The result is 2 exp(r) times 2^(n - 1), so that neither factor overflows before the result does.
   const float twice =
       polynomial(r, 2.0f, 2.0f, 0.99999987f, 0.33333041f, 0.083336776f, 0.016737434f, 0.0027629197f);
   const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + (126u << 23));
-  return x < -86.9f ? 0.0f : twice * power;
+  return choose(x < -86.9f, 0.0f, twice * power);
 }
 TESSERA_HD inline double fast_exp(double x) { return std::exp(x); }
 

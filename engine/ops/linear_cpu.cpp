@@ -28,15 +28,25 @@ template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide
   });
 }
 
-// y = f(z) and, unless null, slope = f'(z) for n elements; y may be z.
-template <class T> void activate_tile(Activation f, int64_t n, const Wide<T>* z, T* y, T* slope) {
+// y = f(z) and, unless null, slope = f'(z) for a block [rows, columns]; y may be z. The rows of y and slope
+// are `stride` elements apart.
+template <class T>
+void activate_block(Activation f, int64_t rows, int64_t columns, Rows<const Wide<T>> z, T* y, T* slope,
+                    int64_t stride) {
   with_activation(f, [=]<class F>(F) {
-    if (!slope) return write_each(0, n, y, false, [=](int64_t i) { return F::value(z[i]); });
+    for (int64_t i = 0; i < rows; ++i) {
+      const Wide<T>* from = z.data + i * z.row;
+      T *to = y + i * stride, *slopes = slope ? slope + i * stride : nullptr;
+      if (!slopes) {
+        write_each(0, columns, to, false, [=](int64_t j) { return F::value(from[j]); });
+        continue;
+      }
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) {
-      const Wide<T> at = z[i];
-      store(y[i], F::value(at));
-      store(slope[i], F::slope(at));
+      for (int64_t j = 0; j < columns; ++j) {
+        const Wide<T> at = from[j];
+        store(to[j], F::value(at));
+        store(slopes[j], F::slope(at));
+      }
     }
   });
 }
@@ -157,19 +167,24 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
   if (DryRun::active()) return;
   if (bias) std::copy_n(bias, out, first.data());
   const W* start = bias ? first.data() : nullptr;
+  constexpr bool own = std::is_same_v<T, W>;
+  const bool activates = !own || f != Activation::none;
+  // The columns at once, whose z waits in the second cache for the activation.
+  const int64_t columns = activates ? chunk_length(8, panel_width<W>) * panel_width<W> : out;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
   parallel_for(rows, tile, [=, in = in, out = out, &panels, &finish](int64_t begin, int64_t end) {
-    const int64_t n = (end - begin) * out;
     const W* x_tile = wide_copy<of_in>(x + begin * in, (end - begin) * in);
-    T* y_tile = y + begin * out;
-    W* z;
-    if constexpr (std::is_same_v<T, W>)
-      z = y_tile;
-    else
-      z = thread_scratch<W, of_out>(n);
-    panel_gemm<W>(end - begin, out, in, {x_tile, in, 1}, panels.data(), {start, 0}, {z, out});
-    if (!std::is_same_v<T, W> || f != Activation::none)
-      activate_tile(f, n, z, y_tile, slope ? slope + begin * out : nullptr);
+    for (int64_t j = 0; j < out; j += columns) {
+      const int64_t some = std::min(columns, out - j), at = begin * out + j;
+      Rows<W> z;
+      if constexpr (own)
+        z = {y + at, out};
+      else
+        z = {thread_scratch<W, of_out>((end - begin) * some), some};
+      panel_gemm<W>(end - begin, some, in, {x_tile, in, 1}, panels.data() + j * in,
+                    {start ? start + j : nullptr, 0}, z);
+      if (activates) activate_block<T>(f, end - begin, some, z, y + at, slope ? slope + at : nullptr, out);
+    }
     if (finish) finish(begin * out, end * out);
   });
 }
