@@ -24,7 +24,8 @@ template <class W, class... Rest> TESSERA_IN_LOOPS W polynomial(W x, float c0, R
     return c0 + x * polynomial(x, rest...);
 }
 
-// `which ? a : b` by masks. For a condition the compiler computes what follows once more with the constant.
+// `which ? a : b` by masks. A condition would make the compiler compute all that follows a second time, for
+// the constant.
 TESSERA_IN_LOOPS float choose(bool which, float a, float b) {
   const uint32_t mask = -static_cast<uint32_t>(which);
   return std::bit_cast<float>((std::bit_cast<uint32_t>(a) & mask) | (std::bit_cast<uint32_t>(b) & ~mask));

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"

@@ -169,7 +169,7 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
   const W* start = bias ? first.data() : nullptr;
   constexpr bool own = std::is_same_v<T, W>;
   const bool activates = !own || f != Activation::none;
-  // The columns at once, whose z waits in the second cache for the activation.
+  // The z of so many columns waits in the second cache for the activation.
   const int64_t columns = activates ? chunk_length(8, panel_width<W>) * panel_width<W> : out;
   const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
   parallel_for(rows, tile, [=, in = in, out = out, &panels, &finish](int64_t begin, int64_t end) {

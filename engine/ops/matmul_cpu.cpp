@@ -45,6 +45,7 @@ void multiply_here(const Products& p, const W* a, const W* panels, const W* b, b
   }
 }
 
+// The factors of a product where they lie.
 template <class T> Factor<T> left_of(const Products& p, const T* a) {
   return {a, p.transpose_a ? p.m : p.k, p.transpose_a};
 }
@@ -75,8 +76,8 @@ template <class T> void multiply_large(const Products& p, const T* a, const T* b
                      Wide<T>(c.add ? 1 : 0), c.data + i * p.c_step, p.n);
 }
 
-// The number of products that share a sum: enough groups to keep the threads busy, unless a product does that
-// by itself, whose sums stay small.
+// The number of products that share a sum. All do where one product keeps the threads busy by itself;
+// otherwise there are as many sums as keep them busy, but few enough that their memory stays small.
 int64_t products_a_sum(const Products& p) {
   constexpr int64_t most_sums = 16, most_summed = 1 << 22;
   const int64_t macs = std::max<int64_t>(1, p.m * p.n * p.k), size = std::max<int64_t>(1, p.m * p.n);
