@@ -7,6 +7,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
+#include "models/parts/by_image.h"
 
 namespace tessera {
 
@@ -80,7 +81,12 @@ ResNet::ResNet(const Json& config, const Scope& scope) {
 
 Tensor ResNet::operator()(const Tensor& image, Pass& pass) const {
   Tensor x = conv_norm(conv1, bn1, permute(image, {0, 2, 3, 1}), pass, Activation::relu);  // [B, H, W, width]
-  for (const Block& block : blocks) x = block(x, pass);
+  const auto layers = [&](Tensor y) {
+    for (const Block& block : blocks) y = block(y, pass);
+    return y;
+  };
+  // In bf16 the weights, which every image would read anew, weigh more than the maps.
+  x = x.dtype() == DType::bf16 ? layers(x) : by_image(x, pass, 1, layers);
   return fc(mean(x, {1, 2}));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -37,13 +38,18 @@ template <class W, Device device = Device::cpu> class Workspace {
   Storage memory_;
 };
 
-// Memory for n numbers that belongs to this thread and is kept for its next call. Arrays that are in use at
-// the same time need different numbers `which`.
+// Memory for n numbers that belongs to this thread and is kept for its next call. It begins with a line of the
+// cache, as pool memory does, so that no vector of it lies in two. Arrays that are in use at the same time need
+// different numbers `which`.
 template <class W, int which> W* thread_scratch(int64_t n) {
+  constexpr size_t line = 64;  // bytes
   static const PerThread<std::vector<W>> of_all;
   std::vector<W>& kept = of_all.of_this_thread();
-  if (kept.size() < static_cast<size_t>(n)) kept.resize(static_cast<size_t>(n));
-  return kept.data();
+  const size_t wanted = static_cast<size_t>(n) + line / sizeof(W);
+  if (kept.size() < wanted) kept.resize(wanted);
+  void* memory = kept.data();
+  size_t bytes = kept.size() * sizeof(W);
+  return static_cast<W*>(std::align(line, static_cast<size_t>(n) * sizeof(W), memory, bytes));
 }
 
 // x [n] in the type that it is computed in: x itself if float or double, else a copy as floats in

@@ -17,6 +17,7 @@
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_patches.h"
 #include "engine/ops/conv_windows.h"
+#include "engine/ops/conv_winograd.h"
 #include "engine/ops/linear_parts.h"
 
 namespace tessera {
@@ -222,6 +223,8 @@ void conv_forward(const ConvSize& s, const T* x, const T* weight, const T* bias,
     check(!finish, "conv2d: an output that tiles the map is not finished in parts");
     return patches_forward(s, x, weight, bias, y);
   }
+  if constexpr (std::is_same_v<T, W>)
+    if (by_winograd(s)) return winograd_forward(s, x, weight, bias, y, finish);
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
       return conv_forward_bf16(*kernels, s, x, weight, bias, y, finish);
@@ -253,6 +256,8 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
   if (tiles_map(s)) return patches_backward(s, dy, x, weight, gradients);
   const auto& [dx, dweight, dbias] = gradients;
   using W = Wide<T>;
+  if constexpr (std::is_same_v<T, W>)
+    if (by_winograd(s)) return winograd_backward(s, dy, x, weight, gradients);
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels())
       return conv_backward_bf16(*kernels, s, dy, x, weight, gradients);
@@ -262,12 +267,9 @@ void ConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, cons
   const Workspace<W> parts(sums.elements());
   if (DryRun::active()) return;
   const bool biased = bool(dbias);  // clang 14 captures no structured binding
-  parallel_for(s.images, sums.grain, [&](int64_t begin, int64_t end) {
-    W* own = parts.data() + begin / sums.grain * sums.stride;
-    std::fill_n(own, sums.stride, W(0));
-    for (int64_t b = begin; b < end; ++b)
-      sums_of_image(s, wide_copy<of_dy>(dy + b * s.positions() * s.out, s.positions() * s.out),
-                    x + b * s.height * s.width * s.in, own, biased ? own + s.out * sums.length : nullptr);
+  sums.of_images(s, parts.data(), [&](int64_t b, W* own, W* own_bias) {
+    sums_of_image(s, wide_copy<of_dy>(dy + b * s.positions() * s.out, s.positions() * s.out),
+                  x + b * s.height * s.width * s.in, own, biased ? own_bias : nullptr);
   });
   sums.total(s, parts.data(), dweight, dbias);
 }

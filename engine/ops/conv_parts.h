@@ -42,6 +42,16 @@ struct ConvSums {
 
   int64_t elements() const { return chunks * stride; }
 
+  // Calls add(b, sums of the weight, sums of the bias) for every image b, with those of its chunk in parts
+  // [chunks, stride], which begin as zeros.
+  template <class W, class Add> void of_images(const ConvSize& s, W* parts, const Add& add) const {
+    parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
+      W* own = parts + begin / grain * stride;
+      std::fill_n(own, stride, W(0));
+      for (int64_t b = begin; b < end; ++b) add(b, own, own + s.out * length);
+    });
+  }
+
   // Adds up the chunks in their order, in the first one's memory, and leaves the gradients where they belong.
   // parts [chunks, stride]
   template <class T>

@@ -9,6 +9,8 @@
 
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
+#include "engine/ops/conv_winograd.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
 #include "tests/sanitized.h"
 
@@ -21,6 +23,37 @@ TEST_CASE("a convolution by hand: zeros outside, the weight not turned") {
   // y[0, 0] = 5*1 + 6*2 + 8*3 + 9*4
   CHECK(y.values() == std::vector<double>{77.5, 67.5, 47.5, 37.5});
   CHECK(conv2d(x, weight, {}, {.stride = 2, .padding = 1}).values() == std::vector<double>{77});
+}
+
+TEST_CASE("minimal filtering is the sum of what few channels give directly, at any border") {
+  for (const auto [height, width, padding] :
+       std::initializer_list<std::array<int64_t, 3>>{{8, 6, 1}, {9, 7, 0}, {5, 33, 2}, {7, 64, 1}})
+    for (const auto [in, out] : std::initializer_list<std::array<int64_t, 2>>{{16, 16}, {48, 32}, {32, 80}}) {
+      CAPTURE(height);
+      CAPTURE(in);
+      const Tensor x = random_tensor({2, height, width, in}, 1), weight = random_tensor({out, in, 3, 3}, 2),
+                   bias = random_tensor({out}, 3);
+      const ConvOptions options{.stride = 1, .padding = padding};
+      REQUIRE(by_winograd(
+          {2, height, width, in, out, 3, 3, 1, padding, height + 2 * padding - 2, width + 2 * padding - 2}));
+      Tensor direct = conv2d(slice(x, 3, 0, 8), slice(weight, 1, 0, 8), bias, options);
+      for (int64_t c = 8; c < in; c += 8)
+        direct = direct + conv2d(slice(x, 3, c, 8), slice(weight, 1, c, 8), {}, options);
+      CHECK(relative_error(conv2d(x, weight, bias, options), direct) < 1e-14);
+      const DType f32 = DType::f32;
+      CHECK(relative_error(conv2d(x.to(f32), weight.to(f32), bias.to(f32), options), direct) < 2e-6);
+    }
+}
+
+TEST_CASE("minimal filtering is left where there are few channels or much padding") {
+  const auto size = [](int64_t side, int64_t in, int64_t out) {
+    return ConvSize{2, side, side, in, out, 3, 3, 1, 1, side, side};
+  };
+  CHECK(by_winograd(size(2, 16, 16)));
+  CHECK_FALSE(by_winograd(size(1, 16, 16)));  // 16 products instead of 9
+  CHECK_FALSE(by_winograd(size(8, 3, 16)));
+  CHECK_FALSE(by_winograd(size(8, 16, 24)));
+  CHECK_FALSE(by_winograd({2, 8, 8, 16, 16, 3, 3, 2, 1, 4, 4}));
 }
 
 TEST_CASE("a depthwise convolution gives every channel filters of its own") {

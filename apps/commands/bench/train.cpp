@@ -238,7 +238,8 @@ void add_bench_train(Command& bench) {
        "tessera bench train --model vit --threads 1 --profile",
        "tessera bench train --all --image-size 64 --classes 200 --batch 16 --steps 3 --warmup 1 --json"},
       "A step is that of tessera train: forward, backward and AdamW. It counts 6 operations for each\n"
-      "multiply-accumulate of a forward pass; the GEMM peak is measured in the same run and threads.");
+      "multiply-accumulate of a forward pass, also where convolutions take fewer by minimal filtering;\n"
+      "the GEMM peak is measured in the same run and threads.");
   const auto options = std::make_shared<Options>();
   Option* model = options->add_to(command, {DType::f32, DType::f64});
   Option* presets =
