@@ -84,10 +84,8 @@ Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
       for (const Block& block : stage.blocks) y = block(y, {}, pass);
       return y;
     };
-    // Of the first stage one image at a time lies in a core's cache, of the others some. In bf16, whose
-    // products are faster, reading the weights anew for them takes longer than is gained.
-    const int64_t group = std::clamp<int64_t>(256 / x.dim(1), 1, 8);
-    x = x.dtype() == DType::bf16 ? layers(x) : by_image(x, pass, group, layers);
+    // A core's cache holds about 256 tokens and what a block makes of them: an image of the first stage.
+    x = wide_by_image(x, pass, std::clamp<int64_t>(256 / x.dim(1), 1, 8), layers);
   }
   return head(norm(class_token_of(x)));  // [B, K]
 }

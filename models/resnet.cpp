@@ -85,8 +85,7 @@ Tensor ResNet::operator()(const Tensor& image, Pass& pass) const {
     for (const Block& block : blocks) y = block(y, pass);
     return y;
   };
-  // In bf16 the weights, which every image would read anew, weigh more than the maps.
-  x = x.dtype() == DType::bf16 ? layers(x) : by_image(x, pass, 1, layers);
+  x = wide_by_image(x, pass, 1, layers);
   return fc(mean(x, {1, 2}));
 }
 

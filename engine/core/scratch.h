@@ -38,9 +38,9 @@ template <class W, Device device = Device::cpu> class Workspace {
   Storage memory_;
 };
 
-// Memory for n numbers that belongs to this thread and is kept for its next call. It begins with a line of the
-// cache, as pool memory does, so that no vector of it lies in two. Arrays that are in use at the same time need
-// different numbers `which`.
+// Memory for n numbers that belongs to this thread and is kept for its next call. It begins with a line of
+// the cache, as pool memory does, so that no vector lies in two lines. Arrays that are in use at the same
+// time need different numbers `which`.
 template <class W, int which> W* thread_scratch(int64_t n) {
   constexpr size_t line = 64;  // bytes
   static const PerThread<std::vector<W>> of_all;

@@ -5,14 +5,19 @@
 // products for the 36 of each square of 2 x 2 outputs. The square's pixels, the weight and the outputs are
 // taken to 16 points by additions; at a point, the outputs are the pixels' channels times the weight's
 // matrix.
+//
+// The gradient of x is the same convolution of dy by the flipped weight. That of the weight is summed at the
+// points, of the pixels times dy taken there by the adjoint of the outputs' map, and is then taken back by
+// the adjoint of the weight's. tests/ops/conv_test.cpp and the cases "minimal filtering" of conv2d check all
+// three.
 
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/finish.h"
 
 namespace tessera {
 
-// Whether a convolution on the CPU is computed so: there are channels enough that the products outweigh the
-// additions, whole vectors of them for every processor, and the squares are not mostly padding.
+// This says whether a convolution on the CPU is computed so. There must be channels enough that the products
+// outweigh the additions, whole vectors of them for every processor, and squares that are not mostly padding.
 inline bool by_winograd(const ConvSize& s) {
   constexpr int64_t vectors = 16;  // channels
   const int64_t squares = (s.out_h + 1) / 2 * ((s.out_w + 1) / 2);

@@ -44,4 +44,9 @@ Tensor by_image(const Tensor& x, const Pass& pass, int64_t group,
   return y;
 }
 
+Tensor wide_by_image(const Tensor& x, const Pass& pass, int64_t group,
+                     const std::function<Tensor(const Tensor&)>& f) {
+  return x.dtype() == DType::bf16 ? f(x) : by_image(x, pass, group, f);
+}
+
 }  // namespace tessera

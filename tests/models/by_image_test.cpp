@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -55,13 +56,15 @@ struct OfThreads {
 // Small networks of the architectures that run some of their layers by image.
 std::vector<Json> models() {
   Json vit = preset("sl-vit", 32, 10), rmt = preset("rmt-xt", 32, 10), sdt = preset("sdt-xt", 32, 10),
-       efficientnet = preset("efficientnet-b0", 32, 10);
+       efficientnet = preset("efficientnet-b0", 32, 10), pit = preset("sl-pit", 32, 10),
+       resnet = preset("resnet56", 32, 10);
   vit["depth"] = 2;
-  for (Json* config : {&rmt, &sdt})
+  resnet["depth"] = 8;
+  for (Json* config : {&rmt, &sdt, &pit})
     for (Json& depth : config->at("depth")) depth = 1;
   Json& stages = efficientnet["stages"];
   stages.erase(stages.begin() + 3, stages.end());
-  return {vit, rmt, sdt, efficientnet};
+  return {vit, rmt, sdt, efficientnet, pit, resnet};
 }
 
 }  // namespace
@@ -119,6 +122,21 @@ TEST_CASE(
     return y;
   };
   CHECK(error_of([&] { by_image(x, {}, 1, fails); }) == "no such layer");
+}
+
+TEST_CASE("wide_by_image: in groups in f32, all at once in bf16") {
+  const OfThreads two(2);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    CAPTURE(dtype);
+    std::atomic<int64_t> most = 0;  // images at once, beyond the one by which the shape is learned
+    const auto layers = [&](const Tensor& x) {
+      if (x.dim(0) > most) most = x.dim(0);
+      return x;
+    };
+    const Tensor x = random_images({16, 5, 3}).to(dtype);
+    CHECK(wide_by_image(x, {}, 1, layers).values() == x.values());
+    CHECK(most == (dtype == DType::bf16 ? 16 : 1));
+  }
 }
 
 TEST_CASE("by_image: logits have the same bits as those of all images at once") {
