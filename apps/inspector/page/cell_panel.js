@@ -6,7 +6,7 @@
 const {flow, planes, place: places, views} = tessera;
 const element = (...words) => tessera.draw.element(...words);
 const first = 20;
-let history = [], at = -1, key = '';
+let history = [], at = -1, key = '', scrolled = null;
 
 const numberOf = (pass, p) => {
   const all = planes.read(pass, p.value, p.gradient);
@@ -210,6 +210,10 @@ function body(pass, p) {
 
 function update(place, pass) {
   const box = document.getElementById('cell');
+  if (scrolled === null) {  // kept, since asking the page lays it out anew
+    scrolled = false;
+    box.addEventListener('scroll', () => scrolled = box.scrollTop > 0);
+  }
   document.body.classList.toggle('has-cell', place.cell >= 0);
   box.hidden = place.cell < 0;
   if (place.cell < 0) {
@@ -227,7 +231,7 @@ function update(place, pass) {
           'div', {class: 'sides'},
           tessera.frame.decoded ? [side(pass, place, false), side(pass, place, true)] : []),
       ...body(pass, place));
-  box.scrollTop = 0;
+  if (scrolled) box.scrollTop = 0;
 }
 
 tessera.cellPanel = {

@@ -19,15 +19,24 @@ function numberGrid(options) {
       'div', {class: 'grid', role: 'grid', tabindex: '0', id},
       [element('div', {class: 'grid-corner'}), heads, sides, cells]);
   let data = null, cursor = null, drawn = '';
+  // What is in sight, in pixels. It is kept, since asking the page lays it out anew at each change.
+  const sight = {top: 0, left: 0, width: 0, height: 0, side: 60, head: 20};
+
+  function look() {
+    sight.top = scroller.scrollTop;
+    sight.left = scroller.scrollLeft;
+    sight.width = scroller.clientWidth;
+    sight.height = scroller.clientHeight;
+    sight.side = sides.offsetWidth || 60;
+    sight.head = heads.offsetHeight;
+  }
 
   function spans() {
-    const width = data.columnWidth, side = sides.offsetWidth || 60;
-    const firstRow = Math.max(0, Math.floor(scroller.scrollTop / rowHeight) - spare);
-    const firstCol = Math.max(0, Math.floor(scroller.scrollLeft / width) - spare);
-    const lastRow =
-        Math.min(data.rows, Math.ceil((scroller.scrollTop + scroller.clientHeight) / rowHeight) + spare);
-    const lastCol =
-        Math.min(data.cols, Math.ceil((scroller.scrollLeft + scroller.clientWidth - side) / width) + spare);
+    const {top, left, width, height, side} = sight, column = data.columnWidth;
+    const firstRow = Math.max(0, Math.floor(top / rowHeight) - spare);
+    const firstCol = Math.max(0, Math.floor(left / column) - spare);
+    const lastRow = Math.min(data.rows, Math.ceil((top + height) / rowHeight) + spare);
+    const lastCol = Math.min(data.cols, Math.ceil((left + width - side) / column) + spare);
     return {firstRow, firstCol, lastRow, lastCol};
   }
 
@@ -78,13 +87,12 @@ function numberGrid(options) {
   }
 
   function reveal([r, c]) {
-    const x = c * data.columnWidth, y = r * rowHeight, side = sides.offsetWidth, top = heads.offsetHeight;
-    const width = scroller.clientWidth - side - data.columnWidth,
-          height = scroller.clientHeight - top - rowHeight;
-    if (y < scroller.scrollTop || y > scroller.scrollTop + height)
-      scroller.scrollTop = Math.max(0, y - height / 2);
-    if (x < scroller.scrollLeft || x > scroller.scrollLeft + width)
-      scroller.scrollLeft = Math.max(0, x - width / 2);
+    const x = c * data.columnWidth, y = r * rowHeight;
+    const width = sight.width - sight.side - data.columnWidth, height = sight.height - sight.head - rowHeight;
+    const below = y < sight.top || y > sight.top + height, aside = x < sight.left || x > sight.left + width;
+    if (below) scroller.scrollTop = Math.max(0, y - height / 2);
+    if (aside) scroller.scrollLeft = Math.max(0, x - width / 2);
+    if (below || aside) look();
   }
 
   function moveTo(r, c) {
@@ -123,6 +131,7 @@ function numberGrid(options) {
   };
   scroller.addEventListener('keydown', key);
   scroller.addEventListener('scroll', () => {
+    look();
     paint();
     options.scrolled(scroller);
   });
@@ -134,7 +143,12 @@ function numberGrid(options) {
     const place = placeOf(event);
     if (place) options.open(...place);
   });
-  new ResizeObserver(() => paint()).observe(scroller);
+  new ResizeObserver(() => {
+    const hidden = !sight.height;
+    look();
+    if (data && data.picked && hidden) reveal(data.picked);
+    paint();
+  }).observe(scroller);
 
   return {
     element: scroller,
@@ -142,7 +156,10 @@ function numberGrid(options) {
       const size = data && data.rows === next.rows && data.cols === next.cols;
       data = next;
       cursor = null;
-      if (!size) scroller.scrollTo(0, 0);
+      if (!size && (sight.top || sight.left)) {
+        scroller.scrollTo(0, 0);
+        look();
+      }
       scroller.setAttribute('aria-label', next.label);
       scroller.setAttribute('aria-rowcount', String(data.rows));
       scroller.setAttribute('aria-colcount', String(data.cols));

@@ -67,24 +67,28 @@ async function cellOpens(stage, browser) {
   stage.assert.match(url, new RegExp(`cell=0,3,${query},${key}`));
 }
 
-/** The processor time of the page's thread, in ms: other programs on the machine do not count. */
-async function threadTime(browser) {
+/** What the page's thread has done so far: `TaskDuration` in s of its own, `LayoutCount`, `RecalcStyleCount`, ... */
+async function work(browser) {
   const {metrics} = await browser.devtools('Performance.getMetrics', {});
-  return 1000 * metrics.find(({name}) => name === 'TaskDuration').value;
+  return Object.fromEntries(metrics.map(({name, value}) => [name, value]));
 }
 
-// Script, layout and painting of a click on a cell, best of four.
-async function fast(stage, browser) {
+// A click on a cell does a bounded amount of work: one that measured the page cell by cell would
+// lay it out hundreds of times. Its time is printed only, since a busy machine is slow.
+async function clicks(stage, browser) {
   await browser.devtools('Performance.enable', {timeDomain: 'threadTicks'});
   const times = [];
   for (let i = 0; i < 4; ++i) {
-    const start = await threadTime(browser);
+    const before = await work(browser);
     await browser.clickAt('[data-part="dscores"] .draw-map .draw-top', (i + 0.5) / grid, 5.5 / grid);
     await browser.run('return new Promise((done) => requestAnimationFrame(() => setTimeout(done)));');
-    times.push(await threadTime(browser) - start);
+    const after = await work(browser), done = (name) => after[name] - before[name];
+    times.push(1000 * done('TaskDuration'));
+    const counts = [done('LayoutCount'), done('RecalcStyleCount')];
+    stage.assert.ok(
+        counts.every((count) => count >= 1 && count <= 12), `layouts and styles of a click: ${counts.join(', ')}`);
   }
-  const spent = Math.min(...times);
-  stage.assert.ok(spent > 0 && spent < 100, `clicks take ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  process.stdout.write(`      clicks take ${times.map((ms) => ms.toFixed(0)).join(', ')} ms\n`);
 }
 
 // The keyboard reads the matrix and opens a cell.
@@ -116,6 +120,6 @@ export async function run(stage) {
   await legends(stage, browser);
   await stage.shoot(browser, 'scene_03');
   await cellOpens(stage, browser);
-  await fast(stage, browser);
+  await clicks(stage, browser);
   await keyboard(stage, browser);
 }
