@@ -3,7 +3,9 @@
 // Products A B on one core where many rows share the same small B, as a layer's rows share its weight. B is
 // packed once into panels two vectors wide; each stays in the first cache while the rows of A pass. A is read
 // in place and C is written once, so that only B is copied. BLAS packs both factors at every call, which
-// costs a tenth of the time at the depths of a vision transformer.
+// costs a tenth of the time at the depths of a vision transformer. An A that lies transposed can be packed
+// too, in bands: in place, each of its columns is a line far from the next, and they share few sets of the
+// cache.
 
 #include <algorithm>
 #include <array>
@@ -35,9 +37,30 @@ void pack_panel(int64_t depth, int64_t n, Strided<T> b, int64_t column, W* panel
       for (; k + lanes<W> <= depth; k += lanes<W>)
         for (int64_t j = 0; j < width; j += lanes<W>)
           transpose_square(W(1), from + j * b.column + k, b.column, panel + k * width + j, width);
+  if (b.column == 1 && columns == width)  // a loop of known length becomes vectors
+    for (; k < depth; ++k)
+      for (int64_t j = 0; j < width; ++j) panel[k * width + j] = W(from[k * b.row + j]);
   for (; k < depth; ++k) {
     for (int64_t j = 0; j < columns; ++j) panel[k * width + j] = W(from[k * b.row + j * b.column]);
     std::fill(panel + k * width + columns, panel + (k + 1) * width, W(0));
+  }
+}
+
+// The rows of A that meet a panel at a time: one or two of small_gemm()'s blocks.
+inline constexpr int64_t rows_a_band = 12;
+
+// Packs rows [0, m) and columns [0, depth) of an A that lies transposed, element (i, k) at a[k * stride + i],
+// as bands [whole, 12], the last one of fewer rows; `whole` is the depth of all columns, of which these may
+// be some. Band i / 12 begins at i * whole.
+template <class W>
+void pack_bands(int64_t m, int64_t depth, const W* a, int64_t stride, int64_t whole, W* bands) {
+  for (int64_t i = 0; i < m; i += rows_a_band) {
+    const int64_t rows = std::min(rows_a_band, m - i);
+    W* const to = bands + i * whole;
+    if (rows == rows_a_band)
+      for (int64_t k = 0; k < depth; ++k) std::copy_n(a + k * stride + i, rows_a_band, to + k * rows_a_band);
+    else
+      for (int64_t k = 0; k < depth; ++k) std::copy_n(a + k * stride + i, rows, to + k * rows);
   }
 }
 
@@ -64,6 +87,31 @@ void ragged_panel(int64_t m, int64_t columns, int64_t depth, Strided<W> a, const
   }
 }
 
+// C [m, n] = start + A B, the parts of the depth one after another, of each the panels of B, and of each
+// `most_rows` rows of A at a time. left(i, rows, k) is the block of A that begins at row i and column k.
+template <class W, class Left>
+void by_panels(int64_t m, int64_t n, int64_t depth, int64_t most_rows, int64_t most_depth, const Left& left,
+               const W* panels, Rows<const W> start, Rows<W> c) {
+  constexpr int64_t width = panel_width<W>;
+  const auto multiply = [=](int64_t j, int64_t k, int64_t i, int64_t rows, Rows<const W> from) {
+    const int64_t some = std::min(most_depth, depth - k), columns = std::min(width, n - j);
+    const W* const panel = panels + j * depth + k * width;
+    const Rows<W> to{c.data + i * c.row + j, c.row};
+    if (columns % lanes<W> == 0)
+      small_gemm<W, true>(rows, columns, some, left(i, rows, k), {panel, width}, from, to);
+    else
+      ragged_panel<W>(rows, columns, some, left(i, rows, k), panel, from, to);
+  };
+  for (int64_t k = 0; k < depth || k == 0; k += most_depth)
+    for (int64_t j = 0; j < n; j += width) {
+      const Rows<const W> from = k > 0        ? Rows<const W>{c.data + j, c.row}
+                                 : start.data ? Rows<const W>{start.data + j, start.row}
+                                              : Rows<const W>{zeros<W>.data(), 0};
+      for (int64_t i = 0; i < m; i += most_rows)
+        multiply(j, k, i, std::min(most_rows, m - i), {from.data + i * from.row, from.row});
+    }
+}
+
 }  // namespace detail
 
 // C [m, n] = start + A [m, depth] B, B [depth, n] packed panel after panel. `start` may be C itself (to add),
@@ -71,24 +119,22 @@ void ragged_panel(int64_t m, int64_t columns, int64_t depth, Strided<W> a, const
 template <class W>
 void panel_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, const W* panels, Rows<const W> start,
                 Rows<W> c) {
-  constexpr int64_t width = panel_width<W>,
-                    most_depth = 768;  // a block of A of this depth stays in the second cache
-  for (int64_t k = 0; k < depth || k == 0; k += most_depth) {
-    const int64_t some = std::min(most_depth, depth - k);
-    const Strided<W> a_block{a.data + k * a.column, a.row, a.column};
-    for (int64_t j = 0; j < n; j += width) {
-      const W* panel = panels + j * depth + k * width;
-      const int64_t columns = std::min(width, n - j);
-      const Rows<const W> from = k > 0        ? Rows<const W>{c.data + j, c.row}
-                                 : start.data ? Rows<const W>{start.data + j, start.row}
-                                              : Rows<const W>{detail::zeros<W>.data(), 0};
-      const Rows<W> to{c.data + j, c.row};
-      if (columns % lanes<W> == 0)
-        small_gemm<W>(m, columns, some, a_block, {panel, width}, from, to);
-      else
-        detail::ragged_panel<W>(m, columns, some, a_block, panel, from, to);
-    }
-  }
+  constexpr int64_t most_depth = 768;  // a block of A of this depth stays in the second cache
+  const auto left = [=](int64_t, int64_t, int64_t k) {
+    return Strided<W>{a.data + k * a.column, a.row, a.column};
+  };
+  detail::by_panels<W>(m, n, depth, m, most_depth, left, panels, start, c);
+}
+
+// The same for an A that pack_bands() packed.
+template <class W>
+void band_gemm(int64_t m, int64_t n, int64_t depth, const W* bands, const W* panels, Rows<const W> start,
+               Rows<W> c) {
+  constexpr int64_t most_depth = 256;  // a band and a panel of this depth stay in the first cache
+  const auto left = [=](int64_t i, int64_t rows, int64_t k) {
+    return Strided<W>{bands + i * depth + k * rows, 1, rows};
+  };
+  detail::by_panels<W>(m, n, depth, rows_a_band, most_depth, left, panels, start, c);
 }
 
 }  // namespace tessera

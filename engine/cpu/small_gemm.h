@@ -31,11 +31,15 @@ namespace detail {
 
 // C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. A's
 // pointer and strides are single arguments because a struct of three passes through memory, where each call
-// would wait for the last one's C; structs of two pass in registers.
-template <class W, int R, int N>
+// would wait for the last one's C; structs of two pass in registers. A `far` C lies outside the first cache:
+// its lines are asked for first and come while the sums are made, where the stores would wait for them.
+template <class W, int R, int N, bool far>
 TESSERA_UNSEEN void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows<const W> b,
                                Rows<const W> start, Rows<W> c) {
   using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
+  if constexpr (far)
+#pragma GCC unroll 32
+    for (int i = 0; i < R; ++i) __builtin_prefetch(c.data + i * c.row, 1);
   Vector<W> sum[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i)
@@ -66,15 +70,15 @@ constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1
 template <class W>
 using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>, Rows<W>);
 
-template <class W, int N, int... r>
+template <class W, int N, bool far, int... r>
 constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequence<int, r...>) {
-  return {gemm_block<W, r + 1, N>...};
+  return {gemm_block<W, r + 1, N, far>...};
 }
 
 // The rows of C in blocks of nearly equal height that fit the registers.
-template <class W, int N>
+template <class W, int N, bool far>
 void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
-  static constexpr auto blocks = gemm_blocks<W, N>(std::make_integer_sequence<int, most_rows(N)>());
+  static constexpr auto blocks = gemm_blocks<W, N, far>(std::make_integer_sequence<int, most_rows(N)>());
   for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
     const int64_t rows = pieces(m, left);
     blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b, start, c);
@@ -85,19 +89,20 @@ void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<
   }
 }
 
-template <class W, int... n> constexpr auto gemm_panels(std::integer_sequence<int, n...>) {
-  return std::array{gemm_columns<W, n + 1>...};
+template <class W, bool far, int... n> constexpr auto gemm_panels(std::integer_sequence<int, n...>) {
+  return std::array{gemm_columns<W, n + 1, far>...};
 }
 
 }  // namespace detail
 
 // C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself (to add)
-// or one row for all (stride 0). The columns are divided into panels of nearly equal width.
-template <class W>
+// or one row for all (stride 0). The columns are divided into panels of nearly equal width. `far` tells that
+// the caches do not hold C, which changes the time alone.
+template <class W, bool far = false>
 void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start,
                 Rows<W> c) {
   static constexpr auto panels =
-      detail::gemm_panels<W>(std::make_integer_sequence<int, detail::most_vectors>());
+      detail::gemm_panels<W, far>(std::make_integer_sequence<int, detail::most_vectors>());
   tell_sanitizer(a.data, m, depth, a.row, a.column);
   tell_sanitizer(b.data, depth, n, b.row, 1);
   tell_sanitizer(start.data, start.row == 0 ? 1 : m, n, start.row, 1);

@@ -51,7 +51,7 @@ void activate_block(Activation f, int64_t rows, int64_t columns, Rows<const Wide
   });
 }
 
-constexpr int of_in = 0, of_out = 1, of_panels = 2;  // keys of a thread's scratch memory
+constexpr int of_in = 0, of_out = 1, of_panels = 2, of_bands = 3;  // keys of a thread's scratch memory
 
 // What the backward pass reads and writes; see linear_kernels.h.
 template <class T> struct BackwardPass {
@@ -61,8 +61,8 @@ template <class T> struct BackwardPass {
   const T *dy, *x;
   T* slope;
   Target<T> dx;
-  const W* weight;              // packed in panels
-  const W* x_panels = nullptr;  // all tiles of x, packed one after another; null if each use packs its own
+  const W* weight;         // packed in panels
+  W *x_panels, *dz_bands;  // all of x and of dz, packed for the slabs of few rows; otherwise x_panels is null
 
   // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
   const T* make_dz(int64_t at, int64_t n) const {
@@ -98,16 +98,26 @@ template <class T> struct BackwardPass {
   void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
                        W* sum) const {
     const int64_t in = size.in;
-    const W* panels = x_panels
-                          ? x_panels + packed_elements<W>(row, in)
-                          : pack_tile(row, rows, thread_scratch<W, of_panels>(packed_elements<W>(rows, in)));
-    panel_gemm<W>(outs, in, rows, {dz, 1, stride}, panels, {first ? nullptr : sum, in}, {sum, in});
+    W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(rows, in));
+    pack_tile(row, rows, rows, panels);
+    W* const bands = thread_scratch<W, of_bands>(rows * outs);
+    pack_bands<W>(outs, rows, dz, stride, rows, bands);
+    band_gemm<W>(outs, in, rows, bands, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
-  const W* pack_tile(int64_t row, int64_t rows, W* panels) const {
+  // Packs some rows of x, a part of the `whole` depth of the panels.
+  void pack_tile(int64_t row, int64_t rows, int64_t whole, W* panels) const {
     for (int64_t j = 0; j < size.in; j += panel_width<W>)
-      pack_panel<T>(rows, size.in, {x + row * size.in, size.in, 1}, j, panels + j * rows);
-    return panels;
+      pack_panel<T>(rows, size.in, {x + row * size.in, size.in, 1}, j, panels + j * whole);
+  }
+
+  // Packs some rows of x and of dz for the slabs.
+  void pack_for_slabs(int64_t row, int64_t rows, const W* dz) const {
+    pack_tile(row, rows, size.rows, x_panels + row * panel_width<W>);
+    for (int64_t o = 0; o < size.out; o += rows_a_band) {
+      const int64_t outs = std::min(rows_a_band, size.out - o);
+      pack_bands<W>(outs, rows, dz + o, size.out, size.rows, dz_bands + o * size.rows + row * outs);
+    }
   }
 
   // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.
@@ -119,14 +129,18 @@ template <class T> struct BackwardPass {
       const W* dz = wide_copy<of_in>(make_dz(row * size.out, n), n);
       if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
       if (dx) input_gradient(row, rows, dz);
+      if (x_panels) pack_for_slabs(row, rows, dz);
       if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
     }
   }
 
-  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for weights so large that
-  // a sum for each group would take too much memory.
+  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for rows too few to keep
+  // the threads busy, or weights so large that a sum for each group would take too much memory.
   void slab(int64_t begin, int64_t end, W* dweight_sum) const {
     const int64_t outs = end - begin, step = rows_a_tile(size.rows);
+    if (x_panels)
+      return band_gemm<W>(outs, size.in, size.rows, dz_bands + begin * size.rows, x_panels, {nullptr, 0},
+                          {dweight_sum, size.in});
     for (int64_t row = 0; row < size.rows; row += step) {
       const int64_t rows = std::min(step, size.rows - row);
       const T* dz = (slope ? slope : dy) + row * size.out + begin;
@@ -209,11 +223,14 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   const WeightSums by(rows, in, out);
   const int64_t group = by.group;
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
+  const bool packs = dweight && by.few;
   const Workspace<W> dweight_sums(dweight ? by.sums() * out * in : 0),
-      dbias_sums(dbias ? by.groups * out : 0), x_panels(dweight && by.few ? packed_elements<W>(rows, in) : 0);
+      dbias_sums(dbias ? by.groups * out : 0), x_panels(packs ? packed_elements<W>(rows, in) : 0),
+      dz_bands(packs ? rows * out : 0);
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
-  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), by.few ? x_panels.data() : nullptr};
+  W* const x_of_slabs = packs ? x_panels.data() : nullptr;
+  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), x_of_slabs, dz_bands.data()};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
   };
@@ -225,10 +242,6 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
     pass.group(begin, end, dweight && by.by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
                dbias ? group_of(dbias_sums, begin, out) : nullptr);
   });
-  if (dweight && by.few)
-    parallel_for(rows, rows_a_tile(rows), [&, in = in](int64_t begin, int64_t end) {
-      pass.pack_tile(begin, end - begin, x_panels.data() + packed_elements<W>(begin, in));
-    });
   if (dweight && !by.by_groups)
     parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * in);

@@ -19,6 +19,9 @@ inline int64_t whole_blocks(int64_t rows) {
   return (rows + least - 1) / least * least;
 }
 
+// `outs` of a weight made up to whole bands of panel_gemm.h.
+inline int64_t whole_bands(int64_t outs) { return (outs + block - 1) / block * block; }
+
 // `rows` cut into `parts` nearly equal parts of whole blocks.
 inline int64_t part_of(int64_t rows, int64_t parts) {
   return whole_blocks(std::max<int64_t>(1, (rows + parts - 1) / parts));
@@ -39,7 +42,7 @@ inline int64_t rows_a_group(int64_t rows, int64_t least) {
 struct WeightSums {
   bool few, by_groups;
   int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
-  int64_t slab;           // outputs of a slab
+  int64_t slab;           // outputs of a slab; the bits do not depend on it
 
   WeightSums(int64_t rows, int64_t in, int64_t out) {
     constexpr int64_t most_groups = 8, most_summed = 1 << 23;
@@ -48,7 +51,7 @@ struct WeightSums {
     by_groups = !few && most_groups * out * in <= most_summed;
     group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, least_rows()));
     groups = std::max<int64_t>(1, (rows + group - 1) / group);
-    slab = std::clamp(whole_blocks(out / most_groups), least_slab, 4 * least_slab);
+    slab = whole_bands(std::clamp(out / threads() / 4, least_slab, 8 * least_slab));
   }
 
   int64_t sums() const { return by_groups ? groups : 1; }

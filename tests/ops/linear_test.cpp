@@ -60,8 +60,8 @@ TEST_CASE("linear: each gradient alone") {
 // linear against BLAS at sizes that exceed a panel, a tile, a group, a block of the depth, and the memory of
 // the sums.
 TEST_CASE("linear: large sizes agree with matmul") {
-  const std::vector<std::array<int64_t, 3>> sizes{
-      {1300, 48, 50}, {70, 1700, 30}, {40, 70, 1600}, {9000, 3, 5}, {1060, 1700, 1700}};
+  const std::vector<std::array<int64_t, 3>> sizes{{1300, 48, 50}, {70, 1700, 30},     {40, 70, 1600},
+                                                  {9000, 3, 5},   {1060, 1700, 1700}, {4100, 1030, 1030}};
   for (const auto& size : sizes) {
     const int64_t rows = size[0], in = size[1], out = size[2];
     CAPTURE(rows);
