@@ -50,13 +50,14 @@ void pack_panel(int64_t depth, int64_t n, Strided<T> b, int64_t column, W* panel
 inline constexpr int64_t rows_a_band = 12;
 
 // Packs rows [0, m) and columns [0, depth) of an A that lies transposed, element (i, k) at a[k * stride + i],
-// as bands [whole, 12], the last one of fewer rows; `whole` is the depth of all columns, of which these may
-// be some. Band i / 12 begins at i * whole.
+// as bands [whole, 12], the last one of fewer rows. Band i / 12 begins at i * whole; the columns may be a
+// part of the `whole` depth, which begins at `first`.
 template <class W>
-void pack_bands(int64_t m, int64_t depth, const W* a, int64_t stride, int64_t whole, W* bands) {
+void pack_bands(int64_t m, int64_t depth, const W* a, int64_t stride, int64_t whole, int64_t first,
+                W* bands) {
   for (int64_t i = 0; i < m; i += rows_a_band) {
     const int64_t rows = std::min(rows_a_band, m - i);
-    W* const to = bands + i * whole;
+    W* const to = bands + i * whole + first * rows;
     if (rows == rows_a_band)
       for (int64_t k = 0; k < depth; ++k) std::copy_n(a + k * stride + i, rows_a_band, to + k * rows_a_band);
     else
@@ -126,7 +127,7 @@ void panel_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, const W* pane
   detail::by_panels<W>(m, n, depth, m, most_depth, left, panels, start, c);
 }
 
-// The same for an A that pack_bands() packed.
+// C [m, n] = start + A [m, depth] B as panel_gemm() computes it, for an A that pack_bands() packed.
 template <class W>
 void band_gemm(int64_t m, int64_t n, int64_t depth, const W* bands, const W* panels, Rows<const W> start,
                Rows<W> c) {

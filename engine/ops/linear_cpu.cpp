@@ -19,6 +19,7 @@ namespace tessera {
 namespace {
 
 using namespace linear_tiles;
+static_assert(block == rows_a_band, "a slab of dweight is whole bands of dz");
 
 // Packs all panels of B [depth, n].
 template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide<T>* panels) {
@@ -101,7 +102,7 @@ template <class T> struct BackwardPass {
     W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(rows, in));
     pack_tile(row, rows, rows, panels);
     W* const bands = thread_scratch<W, of_bands>(rows * outs);
-    pack_bands<W>(outs, rows, dz, stride, rows, bands);
+    pack_bands<W>(outs, rows, dz, stride, rows, 0, bands);
     band_gemm<W>(outs, in, rows, bands, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
@@ -114,10 +115,7 @@ template <class T> struct BackwardPass {
   // Packs some rows of x and of dz for the slabs.
   void pack_for_slabs(int64_t row, int64_t rows, const W* dz) const {
     pack_tile(row, rows, size.rows, x_panels + row * panel_width<W>);
-    for (int64_t o = 0; o < size.out; o += rows_a_band) {
-      const int64_t outs = std::min(rows_a_band, size.out - o);
-      pack_bands<W>(outs, rows, dz + o, size.out, size.rows, dz_bands + o * size.rows + row * outs);
-    }
+    pack_bands<W>(size.out, rows, dz, size.out, size.rows, row, dz_bands);
   }
 
   // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.

@@ -19,7 +19,7 @@ inline int64_t whole_blocks(int64_t rows) {
   return (rows + least - 1) / least * least;
 }
 
-// `outs` of a weight made up to whole bands of panel_gemm.h.
+// The outputs of a weight, rounded up to whole bands of panel_gemm.h.
 inline int64_t whole_bands(int64_t outs) { return (outs + block - 1) / block * block; }
 
 // `rows` cut into `parts` nearly equal parts of whole blocks.

@@ -210,7 +210,8 @@ function body(pass, p) {
 
 function update(place, pass) {
   const box = document.getElementById('cell');
-  if (scrolled === null) {  // kept, since asking the page lays it out anew
+  // The page is not asked where it is scrolled, since it would be laid out anew for the answer.
+  if (scrolled === null) {
     scrolled = false;
     box.addEventListener('scroll', () => scrolled = box.scrollTop > 0);
   }
