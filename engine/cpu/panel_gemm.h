@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "engine/core/dtype.h"
@@ -58,8 +59,9 @@ void pack_bands(int64_t m, int64_t depth, const W* a, int64_t stride, int64_t wh
   for (int64_t i = 0; i < m; i += rows_a_band) {
     const int64_t rows = std::min(rows_a_band, m - i);
     W* const to = bands + i * whole + first * rows;
-    if (rows == rows_a_band)
-      for (int64_t k = 0; k < depth; ++k) std::copy_n(a + k * stride + i, rows_a_band, to + k * rows_a_band);
+    if (rows == rows_a_band)  // memcpy() of a known size becomes vectors, where copy_n() becomes a call
+      for (int64_t k = 0; k < depth; ++k)
+        std::memcpy(to + k * rows_a_band, a + k * stride + i, sizeof(W) * rows_a_band);
     else
       for (int64_t k = 0; k < depth; ++k) std::copy_n(a + k * stride + i, rows, to + k * rows);
   }

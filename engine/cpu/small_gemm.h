@@ -29,31 +29,39 @@ template <class W> struct Rows {
 
 namespace detail {
 
-// C [R, N vectors] = start + A B, all in registers: every loop but the one over the depth is unrolled. A's
-// pointer and strides are single arguments because a struct of three passes through memory, where each call
-// would wait for the last one's C; structs of two pass in registers. A `far` C lies outside the first cache:
-// its lines are asked for first and come while the sums are made, where the stores would wait for them.
+// C [R blocks, N vectors] = start + A B by blocks of R rows, each all in registers: every loop but those over
+// the blocks and the depth is unrolled. A `far` C lies outside the first cache: its lines are asked for first
+// and come while the sums are made, where the stores would wait for them. A's pointer and strides are single
+// arguments because a struct of three passes through memory, where each call would wait for the last one's C;
+// structs of two pass in registers.
 template <class W, int R, int N, bool far>
-TESSERA_UNSEEN void gemm_block(int64_t depth, const W* a, int64_t a_row, int64_t a_column, Rows<const W> b,
-                               Rows<const W> start, Rows<W> c) {
+TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t a_row, int64_t a_column,
+                              Rows<const W> b, Rows<const W> start, Rows<W> c) {
   using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
-  if constexpr (far)
+  for (; blocks > 0; --blocks) {
+    if constexpr (far)
 #pragma GCC unroll 32
-    for (int i = 0; i < R; ++i) __builtin_prefetch(c.data + i * c.row, 1);
-  Vector<W> sum[R * N];
+      for (int i = 0; i < R; ++i) __builtin_prefetch(c.data + i * c.row, 1);
+    Vector<W> sum[R * N];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i)
-    sum[i] = *reinterpret_cast<Loaded>(start.data + i / N * start.row + i % N * lanes<W>);
-  for (int64_t k = 0; k < depth; ++k) {
-    Vector<W> b_row[N];
+    for (int i = 0; i < R * N; ++i)
+      sum[i] = *reinterpret_cast<Loaded>(start.data + i / N * start.row + i % N * lanes<W>);
+// Four numbers of the depth a turn: a core whose other thread is busy is slow at jumps.
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < depth; ++k) {
+      Vector<W> b_row[N];
 #pragma GCC unroll 32
-    for (int n = 0; n < N; ++n) b_row[n] = *reinterpret_cast<Loaded>(b.data + k * b.row + n * lanes<W>);
+      for (int n = 0; n < N; ++n) b_row[n] = *reinterpret_cast<Loaded>(b.data + k * b.row + n * lanes<W>);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
+      for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < R * N; ++i)
+      *reinterpret_cast<typename VectorOf<W>::unaligned*>(c.data + i / N * c.row + i % N * lanes<W>) = sum[i];
+    a += R * a_row;
+    start.data += R * start.row;
+    c.data += R * c.row;
   }
-#pragma GCC unroll 32
-  for (int i = 0; i < R * N; ++i)
-    *reinterpret_cast<typename VectorOf<W>::unaligned*>(c.data + i / N * c.row + i % N * lanes<W>) = sum[i];
 }
 
 // The least number of pieces of size at most `most` that make n; or the largest of `most` nearly equal
@@ -68,25 +76,26 @@ inline constexpr int most_vectors = vector_registers == 32 ? 5 : 3;
 constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
 
 template <class W>
-using GemmBlock = void (*)(int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>, Rows<W>);
+using GemmRows = void (*)(int64_t, int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>,
+                          Rows<W>);
 
 template <class W, int N, bool far, int... r>
-constexpr std::array<GemmBlock<W>, sizeof...(r)> gemm_blocks(std::integer_sequence<int, r...>) {
-  return {gemm_block<W, r + 1, N, far>...};
+constexpr std::array<GemmRows<W>, sizeof...(r)> gemm_heights(std::integer_sequence<int, r...>) {
+  return {gemm_rows<W, r + 1, N, far>...};
 }
 
-// The rows of C in blocks of nearly equal height that fit the registers.
+// The rows of C in blocks of nearly equal height that fit the registers: the higher ones first.
 template <class W, int N, bool far>
 void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
-  static constexpr auto blocks = gemm_blocks<W, N, far>(std::make_integer_sequence<int, most_rows(N)>());
-  for (int64_t left = pieces(m, most_rows(N)); left > 0; --left) {
-    const int64_t rows = pieces(m, left);
-    blocks[static_cast<size_t>(rows - 1)](depth, a.data, a.row, a.column, b, start, c);
-    a.data += rows * a.row;
-    start.data += rows * start.row;
-    c.data += rows * c.row;
-    m -= rows;
-  }
+  static constexpr auto heights = gemm_heights<W, N, far>(std::make_integer_sequence<int, most_rows(N)>());
+  if (m == 0) return;
+  const int64_t blocks = pieces(m, most_rows(N)), height = pieces(m, blocks);
+  const int64_t lower = height * blocks - m, higher = blocks - lower, rows = higher * height;
+  heights[static_cast<size_t>(height - 1)](higher, depth, a.data, a.row, a.column, b, start, c);
+  if (lower == 0) return;
+  heights[static_cast<size_t>(height - 2)](lower, depth, a.data + rows * a.row, a.row, a.column, b,
+                                           {start.data + rows * start.row, start.row},
+                                           {c.data + rows * c.row, c.row});
 }
 
 template <class W, bool far, int... n> constexpr auto gemm_panels(std::integer_sequence<int, n...>) {

@@ -37,7 +37,7 @@ Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Pa
 
 // factor * rows^T: [d, keys]
 template <class W> Rows<W> transposed(W factor, Rows<W> rows, int64_t keys, Panel<W>& panel) {
-  const Rows<W> result = panel.fit(rows.row, keys);
+  const Rows<W> result = panel.fit_apart(rows.row, keys);
   transpose_rows(factor, rows, result.row, result);
   return result;
 }
@@ -60,18 +60,19 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   const Rows<W> k = load_all(h, k_heads, work.k), v = load_all(h, v_heads, work.v);
   // scale (q . k) = q . (scale k): scaling the keys is cheaper than scaling every score
   const Rows<W> kt = transposed(h.terms.scale_term(h.head).factor, k, keys, work.k_transposed);
-  const Rows<const W> start = start_of_scores(keys, kt.row, work.start), zeros = zero_row(d, work.zeros);
+  const int64_t columns = whole_vectors<W>(keys);
+  const Rows<const W> start = start_of_scores(keys, columns, work.start), zeros = zero_row(d, work.zeros);
   const W* gate = load_gates(h, work.gate);
-  const int64_t most = block_of_queries<W>(queries, kt.row);
-  const Rows<W> q = work.q.fit(most, d), s = work.scores.fit(most, keys), y = work.y.fit(most, d);
+  const int64_t most = block_of_queries<W>(queries, columns);
+  const Rows<W> q = work.q.fit(most, d), s = work.scores.fit_apart(most, keys), y = work.y.fit(most, d);
   W *maxima = work.maxima.fit(1, most).data, *sums = work.sums.fit(1, most).data;
   for (int64_t i = 0; i < queries; i += most) {
     const QueryBlock block{i, std::min(most, queries - i), keys};
     load_rows(tokens_of(h, q_heads, queries, i), q_heads.stride, block.count, d, q);
-    small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
+    small_gemm<W>(block.count, columns, d, {q.data, q.row, 1}, kt, start, s);
     forward_terms(h, block, gate, s, {nullptr, 0});
-    row_maxima(block.count, s, maxima);
-    exponentials(block.count, s, maxima, sums);
+    row_maxima(block.count, columns, s, maxima);
+    exponentials(block.count, columns, s, maxima, sums);
     small_gemm<W>(block.count, y.row, keys, {s.data, s.row, 1}, v, zeros, y);
     store_rows<T>(
         y, block.count, d, [=](int64_t r) { return 1 / sums[r]; }, tokens_of(h, y_heads, queries, i),
@@ -92,7 +93,8 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   const Rows<W> k = load_all(h, io.k, work.k), v = load_all(h, io.v, work.v);
   const Rows<W> kt = transposed(scale, k, keys, work.k_transposed),
                 vt = transposed(W(1), v, keys, work.v_transposed);
-  const Rows<const W> start = start_of_scores(keys, kt.row, work.start),
+  const int64_t columns = whole_vectors<W>(keys);
+  const Rows<const W> start = start_of_scores(keys, columns, work.start),
                       zeros = zero_row(std::max(keys, d), work.zeros);
   const W* gate = load_gates(h, work.gate);
   TermSums<W> sums = io.sums;
@@ -101,10 +103,10 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
     sums.own = work.own.fit(1, keys);
     std::fill_n(sums.gate, keys, W(0));
   }
-  const int64_t most = block_of_queries<W>(queries, kt.row);
+  const int64_t most = block_of_queries<W>(queries, columns);
   const Rows<W> q = work.q.fit(most, d), dy = work.dy.fit(most, d), dq = work.dq.fit(most, d);
-  const Rows<W> s = work.scores.fit(most, keys), ds = work.ds.fit(most, keys);
-  const Rows<W> before = sums.prior ? work.before_prior.fit(most, keys) : Rows<W>{nullptr, 0};
+  const Rows<W> s = work.scores.fit_apart(most, keys), ds = work.ds.fit_apart(most, keys);
+  const Rows<W> before = sums.prior ? work.before_prior.fit_apart(most, keys) : Rows<W>{nullptr, 0};
   const Rows<W> dk = work.dk.fit(keys, d), dv = work.dv.fit(keys, d);
   W *means = work.sums.fit(1, most).data, *shares = work.maxima.fit(1, most).data;
   fill_rows(dk, 0, keys, W(0));
@@ -115,10 +117,10 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
     load_rows(tokens_of(h, io.q, queries, i), io.q.stride, block.count, d, q);
     load_rows(tokens_of(h, io.dy, queries, i), io.dy.stride, block.count, d, dy);
     // s = terms(scale q k^T), dP = dy v^T
-    small_gemm<W>(block.count, kt.row, d, {q.data, q.row, 1}, kt, start, s);
-    small_gemm<W>(block.count, vt.row, d, {dy.data, dy.row, 1}, vt, zeros, ds);
+    small_gemm<W>(block.count, columns, d, {q.data, q.row, 1}, kt, start, s);
+    small_gemm<W>(block.count, columns, d, {dy.data, dy.row, 1}, vt, zeros, ds);
     forward_terms(h, block, gate, s, before);
-    softmax_backward(block.count, s, ds, io.lse + i, means, shares);
+    softmax_backward(block.count, columns, s, ds, io.lse + i, means, shares);
     backward_terms(h, block, gate, before, ds, sums);
     // dv += P^T dy, dk += scale ds^T q, dq = scale ds k, dscale += ds . q k^T = (ds k) . q
     small_gemm<W>(keys, dv.row, block.count, {s.data, 1, s.row}, dy, dv, dv);

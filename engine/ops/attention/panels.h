@@ -19,14 +19,21 @@ namespace tessera {
 template <class W> class Panel {
  public:
   // Room for [rows, columns], the columns rounded up to whole vectors.
-  Rows<W> fit(int64_t rows, int64_t columns) {
-    const int64_t row = whole_vectors<W>(columns);
+  Rows<W> fit(int64_t rows, int64_t columns) { return fit_rows(rows, whole_vectors<W>(columns)); }
+
+  // As fit(), but the rows begin an odd number of vectors apart. The cache has few places for lines that are
+  // a power of two apart, as the numbers of a column would be where there are 256 or 1,024 keys.
+  Rows<W> fit_apart(int64_t rows, int64_t columns) {
+    return fit_rows(rows, whole_vectors<W>(columns) | lanes<W>);
+  }
+
+ private:
+  Rows<W> fit_rows(int64_t rows, int64_t row) {
     const size_t blocks = static_cast<size_t>(rows * row / lanes<W>);
     if (memory_.size() < blocks) memory_.resize(blocks);
     return {memory_.empty() ? nullptr : memory_.front().lane, row};
   }
 
- private:
   struct alignas(vector_bytes) Block {
     W lane[lanes<W>];
   };

@@ -111,23 +111,23 @@ void backward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide
 }
 
 // Each function below makes one pass over all rows before the next begins, so that no row waits for the sum
-// of the row before it. Rows are whole vectors.
+// of the row before it. The columns are whole vectors.
 
-template <class W> void row_maxima(int64_t rows, Rows<W> s, W* maxima) {
+template <class W> void row_maxima(int64_t rows, int64_t columns, Rows<W> s, W* maxima) {
   for (int64_t r = 0; r < rows; ++r) {
     const W* row = s.data + r * s.row;
     Vector<W> most = load_vector(row);
-    for (int64_t j = lanes<W>; j < s.row; j += lanes<W>) most = largest<W>(most, load_vector(row + j));
+    for (int64_t j = lanes<W>; j < columns; j += lanes<W>) most = largest<W>(most, load_vector(row + j));
     maxima[r] = largest_of_lanes<W>(most);
   }
 }
 
 // s = exp(s - shift of the row), and the sums of the rows.
-template <class W> void exponentials(int64_t rows, Rows<W> s, const W* shifts, W* sums) {
+template <class W> void exponentials(int64_t rows, int64_t columns, Rows<W> s, const W* shifts, W* sums) {
   for (int64_t r = 0; r < rows; ++r) {
     W* row = s.data + r * s.row;
     Vector<W> sum{};
-    for (int64_t j = 0; j < s.row; j += lanes<W>) {
+    for (int64_t j = 0; j < columns; j += lanes<W>) {
       const Vector<W> e = exp_of_differences(load_vector(row + j) - shifts[r]);
       store_vector(row + j, e);
       sum += e;
@@ -141,11 +141,12 @@ template <class W> void exponentials(int64_t rows, Rows<W> s, const W* shifts, W
 // would not sum to 0 over a row, and gradients that sum it over many rows (the learned scale's, the prior's)
 // would be off. `means` and `shares` [rows] are memory for these sums.
 template <class W>
-void softmax_backward(int64_t rows, Rows<W> s, Rows<W> ds, const W* lse, W* means, W* shares) {
+void softmax_backward(int64_t rows, int64_t columns, Rows<W> s, Rows<W> ds, const W* lse, W* means,
+                      W* shares) {
   for (int64_t r = 0; r < rows; ++r) {
     W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
     Vector<W> sum{}, mass{};
-    for (int64_t j = 0; j < s.row; j += lanes<W>) {
+    for (int64_t j = 0; j < columns; j += lanes<W>) {
       const Vector<W> p = exp_of_differences(load_vector(p_row + j) - lse[r]);
       store_vector(p_row + j, p);
       sum += p * load_vector(ds_row + j);
@@ -156,7 +157,7 @@ void softmax_backward(int64_t rows, Rows<W> s, Rows<W> ds, const W* lse, W* mean
   }
   for (int64_t r = 0; r < rows; ++r) {
     W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
-    for (int64_t j = 0; j < s.row; j += lanes<W>) {
+    for (int64_t j = 0; j < columns; j += lanes<W>) {
       const Vector<W> p = load_vector(p_row + j) * shares[r];
       store_vector(p_row + j, p);
       store_vector(ds_row + j, p * (load_vector(ds_row + j) - means[r]));
