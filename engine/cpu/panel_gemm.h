@@ -47,6 +47,22 @@ void pack_panel(int64_t depth, int64_t n, Strided<T> b, int64_t column, W* panel
   }
 }
 
+// Packs all panels of a B [depth, n] that lies row after row; panel j / width begins at j * whole, where the
+// depth may be a part of the `whole` one. It goes row by row: B streams in, where a panel's columns would be
+// lines far from each other.
+template <class T, class W = Wide<T>>
+void pack_rows(int64_t depth, int64_t n, const T* b, int64_t whole, W* panels) {
+  constexpr int64_t width = panel_width<W>;
+  const int64_t full = n / width * width;
+  for (int64_t k = 0; k < depth; ++k) {
+    const T* const from = b + k * n;
+    W* to = panels + k * width;
+    for (int64_t j = 0; j < full; j += width, to += width * whole)
+      for (int64_t c = 0; c < width; ++c) to[c] = W(from[j + c]);
+  }
+  if (full < n) pack_panel<T>(depth, n, {b, n, 1}, full, panels + full * whole);
+}
+
 // The rows of A that meet a panel at a time: one or two of small_gemm()'s blocks.
 inline constexpr int64_t rows_a_band = 12;
 

@@ -74,9 +74,15 @@ template <class T> struct BackwardPass {
     return dz;
   }
 
+  // sum [out] += the rows of dz, four at a time, so that the sum is loaded and stored once for them.
   void add_bias_gradient(int64_t rows, const W* dz, W* sum) const {
-    for (int64_t i = 0; i < rows; ++i)
-      write_each(0, size.out, sum, true, [row = dz + i * size.out](int64_t j) { return row[j]; });
+    const int64_t out = size.out;
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+      write_each(0, out, sum, false, [sum, out, row = dz + i * out](int64_t j) {
+        return sum[j] + row[j] + row[out + j] + row[2 * out + j] + row[3 * out + j];
+      });
+    for (; i < rows; ++i) write_each(0, out, sum, true, [row = dz + i * out](int64_t j) { return row[j]; });
   }
 
   void input_gradient(int64_t row, int64_t rows, const W* dz) const {
@@ -100,21 +106,15 @@ template <class T> struct BackwardPass {
                        W* sum) const {
     const int64_t in = size.in;
     W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(rows, in));
-    pack_tile(row, rows, rows, panels);
+    pack_rows<T>(rows, in, x + row * in, rows, panels);
     W* const bands = thread_scratch<W, of_bands>(rows * outs);
     pack_bands<W>(outs, rows, dz, stride, rows, 0, bands);
     band_gemm<W>(outs, in, rows, bands, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
-  // Packs some rows of x, a part of the `whole` depth of the panels.
-  void pack_tile(int64_t row, int64_t rows, int64_t whole, W* panels) const {
-    for (int64_t j = 0; j < size.in; j += panel_width<W>)
-      pack_panel<T>(rows, size.in, {x + row * size.in, size.in, 1}, j, panels + j * whole);
-  }
-
   // Packs some rows of x and of dz for the slabs.
   void pack_for_slabs(int64_t row, int64_t rows, const W* dz) const {
-    pack_tile(row, rows, size.rows, x_panels + row * panel_width<W>);
+    pack_rows<T>(rows, size.in, x + row * size.in, size.rows, x_panels + row * panel_width<W>);
     pack_bands<W>(size.out, rows, dz, size.out, size.rows, row, dz_bands);
   }
 
