@@ -38,7 +38,7 @@ Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Pa
 // factor * rows^T: [d, keys]
 template <class W> Rows<W> transposed(W factor, Rows<W> rows, int64_t keys, Panel<W>& panel) {
   const Rows<W> result = panel.fit_apart(rows.row, keys);
-  transpose_rows(factor, rows, result.row, result);
+  transpose_rows(factor, rows, whole_vectors<W>(keys), result);
   return result;
 }
 
