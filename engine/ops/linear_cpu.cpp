@@ -19,7 +19,7 @@ namespace tessera {
 namespace {
 
 using namespace linear_tiles;
-static_assert(block == rows_a_band, "a slab of dweight is whole bands of dz");
+static_assert(block == rows_a_band, "a block of dweight is whole bands of dz");
 
 // Packs all panels of B [depth, n].
 template <class T> void pack_panels(int64_t depth, int64_t n, Strided<T> b, Wide<T>* panels) {
@@ -59,11 +59,15 @@ template <class T> struct BackwardPass {
   using W = Wide<T>;
 
   LinearSize size;
+  bool few;  // rows: dx and dweight are made by blocks, after every dz
   const T *dy, *x;
   T* slope;
   Target<T> dx;
   const W* weight;         // packed in panels
-  W *x_panels, *dz_bands;  // all of x and of dz, packed for the slabs of few rows; otherwise x_panels is null
+  W *x_panels, *dz_bands;  // all of x and of dz, packed for the blocks of few rows; x_panels may be null
+
+  // All of dz, after it has been made.
+  const T* made_dz() const { return slope ? slope : dy; }
 
   // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
   const T* make_dz(int64_t at, int64_t n) const {
@@ -85,19 +89,26 @@ template <class T> struct BackwardPass {
     for (; i < rows; ++i) write_each(0, out, sum, true, [row = dz + i * out](int64_t j) { return row[j]; });
   }
 
-  void input_gradient(int64_t row, int64_t rows, const W* dz) const {
-    T* to = dx.data + row * size.in;
-    const auto multiply = [&](W* target, bool add) {
-      panel_gemm<W>(rows, size.in, size.out, {dz, size.out, 1}, weight, {add ? target : nullptr, size.in},
-                    {target, size.in});
+  // The columns [column, column + columns) of dx for some rows. dz [rows, out]
+  void input_gradient(int64_t row, int64_t rows, int64_t column, int64_t columns, const W* dz) const {
+    T* to = dx.data + row * size.in + column;
+    const auto multiply = [&](Rows<W> target, bool add) {
+      panel_gemm<W>(rows, columns, size.out, {dz, size.out, 1}, weight + column * size.out,
+                    {add ? target.data : nullptr, target.row}, target);
     };
     if constexpr (std::is_same_v<T, W>) {
-      multiply(to, dx.add);
+      multiply({to, size.in}, dx.add);
     } else {
-      W* product = thread_scratch<W, of_out>(rows * size.in);
-      multiply(product, false);
-      write_each(0, rows * size.in, to, dx.add, [=](int64_t i) { return product[i]; });
+      W* product = thread_scratch<W, of_out>(rows * columns);
+      multiply({product, columns}, false);
+      for (int64_t i = 0; i < rows; ++i)
+        write_each(0, columns, to + i * size.in, dx.add, [=](int64_t j) { return product[i * columns + j]; });
     }
+  }
+
+  // A block of dx where the rows are few, after every dz has been made.
+  void input_block(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    input_gradient(row, rows, column, columns, wide_copy<of_in>(made_dz() + row * size.out, rows * size.out));
   }
 
   // sum [outs, in] += dz^T x for some rows of x and dz [rows, outs], `stride` elements from row to row of dz;
@@ -112,8 +123,8 @@ template <class T> struct BackwardPass {
     band_gemm<W>(outs, in, rows, bands, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
-  // Packs some rows of x and of dz for the slabs.
-  void pack_for_slabs(int64_t row, int64_t rows, const W* dz) const {
+  // Packs some rows of x and of dz for the blocks.
+  void pack_for_blocks(int64_t row, int64_t rows, const W* dz) const {
     pack_rows<T>(rows, size.in, x + row * size.in, size.rows, x_panels + row * panel_width<W>);
     pack_bands<W>(size.out, rows, dz, size.out, size.rows, row, dz_bands);
   }
@@ -126,22 +137,25 @@ template <class T> struct BackwardPass {
       const int64_t rows = std::min(step, end - row), n = rows * size.out;
       const W* dz = wide_copy<of_in>(make_dz(row * size.out, n), n);
       if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
-      if (dx) input_gradient(row, rows, dz);
-      if (x_panels) pack_for_slabs(row, rows, dz);
+      if (dx && !few) input_gradient(row, rows, 0, size.in, dz);
+      if (x_panels) pack_for_blocks(row, rows, dz);
       if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
     }
   }
 
-  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for rows too few to keep
-  // the threads busy, or weights so large that a sum for each group would take too much memory.
+  // A block of dweight [out, in] where the rows are few.
+  void weight_block(int64_t begin, int64_t outs, int64_t column, int64_t columns, W* dweight_sum) const {
+    band_gemm<W>(outs, columns, size.rows, dz_bands + begin * size.rows, x_panels + column * size.rows,
+                 {nullptr, 0}, {dweight_sum + begin * size.in + column, size.in});
+  }
+
+  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for weights so large that
+  // a sum for each group would take too much memory.
   void slab(int64_t begin, int64_t end, W* dweight_sum) const {
     const int64_t outs = end - begin, step = rows_a_tile(size.rows);
-    if (x_panels)
-      return band_gemm<W>(outs, size.in, size.rows, dz_bands + begin * size.rows, x_panels, {nullptr, 0},
-                          {dweight_sum, size.in});
     for (int64_t row = 0; row < size.rows; row += step) {
       const int64_t rows = std::min(step, size.rows - row);
-      const T* dz = (slope ? slope : dy) + row * size.out + begin;
+      const T* dz = made_dz() + row * size.out + begin;
       if constexpr (std::is_same_v<T, W>) {
         weight_gradient(row, rows, dz, size.out, outs, row == 0, dweight_sum);
       } else {
@@ -183,22 +197,24 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
   const bool activates = !own || f != Activation::none;
   // The z of so many columns waits in the second cache for the activation.
   const int64_t columns = activates ? chunk_length(8, panel_width<W>) * panel_width<W> : out;
-  const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
-  parallel_for(rows, tile, [=, in = in, out = out, &panels, &finish](int64_t begin, int64_t end) {
-    const W* x_tile = wide_copy<of_in>(x + begin * in, (end - begin) * in);
-    for (int64_t j = 0; j < out; j += columns) {
-      const int64_t some = std::min(columns, out - j), at = begin * out + j;
-      Rows<W> z;
-      if constexpr (own)
-        z = {y + at, out};
-      else
-        z = {thread_scratch<W, of_out>((end - begin) * some), some};
-      panel_gemm<W>(end - begin, some, in, {x_tile, in, 1}, panels.data() + j * in,
-                    {start ? start + j : nullptr, 0}, z);
-      if (activates) activate_block<T>(f, end - begin, some, z, y + at, slope ? slope + at : nullptr, out);
-    }
-    if (finish) finish(begin * out, end * out);
-  });
+  Blocks blocks(rows, out, rows_a_tile(finish ? rows_a_group(rows, least_rows()) : rows), panel_width<W>);
+  if (finish) blocks.wide = out;  // it wants whole rows
+  blocks.each(
+      [=, in = in, out = out, &panels, &finish](int64_t row, int64_t some_rows, int64_t begin, int64_t outs) {
+        const W* x_tile = wide_copy<of_in>(x + row * in, some_rows * in);
+        for (int64_t j = begin; j < begin + outs; j += columns) {
+          const int64_t some = std::min(columns, begin + outs - j), at = row * out + j;
+          Rows<W> z;
+          if constexpr (own)
+            z = {y + at, out};
+          else
+            z = {thread_scratch<W, of_out>(some_rows * some), some};
+          panel_gemm<W>(some_rows, some, in, {x_tile, in, 1}, panels.data() + j * in,
+                        {start ? start + j : nullptr, 0}, z);
+          if (activates) activate_block<T>(f, some_rows, some, z, y + at, slope ? slope + at : nullptr, out);
+        }
+        if (finish) finish(row * out, (row + some_rows) * out);
+      });
 }
 
 template <>
@@ -227,8 +243,8 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
       dz_bands(packs ? rows * out : 0);
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
-  W* const x_of_slabs = packs ? x_panels.data() : nullptr;
-  const BackwardPass<T> pass{size, dy, x, slope, dx, panels.data(), x_of_slabs, dz_bands.data()};
+  W* const x_of_blocks = packs ? x_panels.data() : nullptr;
+  const BackwardPass<T> pass{size, by.few, dy, x, slope, dx, panels.data(), x_of_blocks, dz_bands.data()};
   const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
     return of.data() + begin / group * elements;
   };
@@ -240,7 +256,14 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
     pass.group(begin, end, dweight && by.by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
                dbias ? group_of(dbias_sums, begin, out) : nullptr);
   });
-  if (dweight && !by.by_groups)
+  if (dx && by.few)
+    Blocks(rows, in, rows_a_tile(rows), panel_width<W>).each([&](auto... block) {
+      pass.input_block(block...);
+    });
+  if (packs)
+    Blocks(out, in, whole_bands(rows_a_tile(out, chunk_length(192, block))), panel_width<W>)
+        .each([&](auto... block) { pass.weight_block(block..., dweight_sums.data()); });
+  else if (dweight && !by.by_groups)
     parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * in);
     });

@@ -28,7 +28,7 @@ inline int64_t part_of(int64_t rows, int64_t parts) {
 }
 
 // The rows of a tile: `rows` cut into equal parts of at most `most`, which the cache holds.
-inline int64_t rows_a_tile(int64_t rows, int64_t most = 144) {
+inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block)) {
   return part_of(rows, std::max<int64_t>(1, (rows + most - 1) / most));
 }
 
@@ -36,6 +36,34 @@ inline int64_t rows_a_tile(int64_t rows, int64_t most = 144) {
 inline int64_t rows_a_group(int64_t rows, int64_t least) {
   return part_of(rows, std::clamp<int64_t>(rows / least, 1, 8));
 }
+
+// How the threads share a product C [rows, columns]: by blocks of `high` rows and of all columns or, where
+// these are too few to keep the threads busy, of some whole panels of `panel` columns. Lower blocks would
+// keep them busy too, but each would read all of the right factor for few rows. The bits do not depend on the
+// blocks.
+struct Blocks {
+  int64_t rows, columns, high, wide;
+
+  Blocks(int64_t c_rows, int64_t c_columns, int64_t most_high, int64_t panel)
+      : rows(c_rows), columns(c_columns), high(most_high) {
+    const int64_t down = parts(rows, high), across = parts(4 * threads(), std::max<int64_t>(1, down));
+    wide = std::max(chunk_length(2, panel), parts(parts(columns, across), panel)) * panel;
+  }
+
+  // Calls f(row, rows, column, columns) for every block, in parallel.
+  template <class F> void each(const F& f) const {
+    const int64_t across = parts(columns, wide);
+    parallel_for(parts(rows, high) * across, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t row = b / across * high, column = b % across * wide;
+        f(row, std::min(high, rows - row), column, std::min(wide, columns - column));
+      }
+    });
+  }
+
+ private:
+  static int64_t parts(int64_t n, int64_t most) { return (n + most - 1) / most; }
+};
 
 // How the gradient of a weight [out, in] is summed: by groups of rows, each with a sum of its own; or, where
 // the rows are too few to keep the threads busy or the weight is large, by slabs of its outputs.
@@ -51,7 +79,7 @@ struct WeightSums {
     by_groups = !few && most_groups * out * in <= most_summed;
     group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, least_rows()));
     groups = std::max<int64_t>(1, (rows + group - 1) / group);
-    slab = whole_bands(std::clamp(out / threads() / 4, least_slab, 8 * least_slab));
+    slab = std::clamp(out / threads() / 4, least_slab, 8 * least_slab);
   }
 
   int64_t sums() const { return by_groups ? groups : 1; }
