@@ -30,9 +30,11 @@ U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, in
 }
 
 // Prefetches the cache lines of the next head's tokens, which lie beside this head's: the processor's own
-// prefetcher does not foresee short rows that are far apart.
+// prefetcher does not foresee short rows that are far apart. It must be inlined: g++ takes a function that
+// only prefetches for one without effect, and drops the call.
 template <class T>
-void prefetch_next_head(const HeadOfImage<T>& h, const TokenHeads<const T>& x, int64_t tokens) {
+__attribute__((always_inline)) inline void prefetch_next_head(const HeadOfImage<T>& h,
+                                                              const TokenHeads<const T>& x, int64_t tokens) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
   if (!x.data || h.head + 1 == h.sizes.heads) return;
   const int64_t d = h.sizes.head_dim;
