@@ -46,7 +46,8 @@ struct Blocks {
 
   Blocks(int64_t c_rows, int64_t c_columns, int64_t most_high, int64_t panel)
       : rows(c_rows), columns(c_columns), high(most_high) {
-    const int64_t down = parts(rows, high), across = parts(8 * int64_t{threads()}, std::max<int64_t>(1, down));
+    const int64_t down = parts(rows, high),
+                  across = parts(8 * int64_t{threads()}, std::max<int64_t>(1, down));
     wide = std::max(chunk_length(2, panel), parts(parts(columns, across), panel)) * panel;
   }
 
