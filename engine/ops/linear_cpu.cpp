@@ -13,6 +13,7 @@
 
 // The rows are cut into tiles that stay in the second cache from the product to the activation and, in the
 // backward pass, from dz to both products that read it. The tiles of a group share one sum for dweight.
+// Where the rows are few, both products wait for every dz, so that their blocks may be parts of the columns.
 
 namespace tessera {
 

@@ -67,7 +67,8 @@ struct Blocks {
 };
 
 // How the gradient of a weight [out, in] is summed: by groups of rows, each with a sum of its own; or, where
-// the rows are too few to keep the threads busy or the weight is large, by slabs of its outputs.
+// the rows are too few to keep the threads busy or the weight is large, over all rows, after every dz: by
+// slabs of its outputs or, for few rows in f32 and f64, by Blocks.
 struct WeightSums {
   bool few, by_groups;
   int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
