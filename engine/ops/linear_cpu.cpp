@@ -60,7 +60,7 @@ template <class T> struct BackwardPass {
   using W = Wide<T>;
 
   LinearSize size;
-  bool few;  // rows: dx and dweight are made by blocks, after every dz
+  bool few;  // The rows are few: dx and dweight are made by blocks, after every dz.
   const T *dy, *x;
   T* slope;
   Target<T> dx;
@@ -199,7 +199,7 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
   // The z of so many columns waits in the second cache for the activation.
   const int64_t columns = activates ? chunk_length(8, panel_width<W>) * panel_width<W> : out;
   Blocks blocks(rows, out, rows_a_tile(finish ? rows_a_group(rows, least_rows()) : rows), panel_width<W>);
-  if (finish) blocks.wide = out;  // it wants whole rows
+  if (finish) blocks.wide = out;  // finish() wants whole rows
   blocks.each(
       [=, in = in, out = out, &panels, &finish](int64_t row, int64_t some_rows, int64_t begin, int64_t outs) {
         const W* x_tile = wide_copy<of_in>(x + row * in, some_rows * in);

@@ -54,11 +54,9 @@ struct Blocks {
   // Calls f(row, rows, column, columns) for every block, in parallel.
   template <class F> void each(const F& f) const {
     const int64_t across = parts(columns, wide);
-    parallel_for(parts(rows, high) * across, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t row = b / across * high, column = b % across * wide;
-        f(row, std::min(high, rows - row), column, std::min(wide, columns - column));
-      }
+    parallel_for(parts(rows, high) * across, 1, [&](int64_t b, int64_t) {
+      const int64_t row = b / across * high, column = b % across * wide;
+      f(row, std::min(high, rows - row), column, std::min(wide, columns - column));
     });
   }
 
