@@ -198,7 +198,7 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
   const bool activates = !own || f != Activation::none;
   // The z of so many columns waits in the second cache for the activation.
   const int64_t columns = activates ? chunk_length(8, panel_width<W>) * panel_width<W> : out;
-  Blocks blocks(rows, out, rows_a_tile(finish ? rows_a_group(rows, least_rows()) : rows), panel_width<W>);
+  Blocks blocks(rows, out, rows_a_tile(finish ? rows_a_group(rows, least_rows()) : rows), 1, panel_width<W>);
   if (finish) blocks.wide = out;  // finish() wants whole rows
   blocks.each(
       [=, in = in, out = out, &panels, &finish](int64_t row, int64_t some_rows, int64_t begin, int64_t outs) {
@@ -258,11 +258,11 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
                dbias ? group_of(dbias_sums, begin, out) : nullptr);
   });
   if (dx && by.few)
-    Blocks(rows, in, rows_a_tile(rows), panel_width<W>).each([&](auto... block) {
+    Blocks(rows, in, rows_a_tile(rows), 1, panel_width<W>).each([&](auto... block) {
       pass.input_block(block...);
     });
   if (packs)
-    Blocks(out, in, whole_bands(rows_a_tile(out, chunk_length(192, block))), panel_width<W>)
+    Blocks(out, in, whole_bands(rows_a_tile(out, chunk_length(192, block))), block, panel_width<W>)
         .each([&](auto... block) { pass.weight_block(block..., dweight_sums.data()); });
   else if (dweight && !by.by_groups)
     parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {

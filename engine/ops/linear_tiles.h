@@ -37,17 +37,19 @@ inline int64_t rows_a_group(int64_t rows, int64_t least) {
   return part_of(rows, std::clamp<int64_t>(rows / least, 1, 8));
 }
 
-// How the threads share a product C [rows, columns]: by blocks of `high` rows and of all columns or, where
-// these are too few to keep the threads busy, of some whole panels of `panel` columns. Lower blocks would
-// keep them busy too, but each would read all of the right factor for few rows. The bits do not depend on the
-// blocks.
+// How the threads share a product C [rows, columns]: by nearly equal blocks, as many for each thread, of at
+// most `most_high` rows (whole `unit`s) and of all columns or, where these are too few to keep the threads
+// busy, of some whole panels of `panel` columns. Lower blocks would keep them busy too, but each would read
+// all of the right factor for few rows. The bits do not depend on the blocks.
 struct Blocks {
   int64_t rows, columns, high, wide;
 
-  Blocks(int64_t c_rows, int64_t c_columns, int64_t most_high, int64_t panel)
-      : rows(c_rows), columns(c_columns), high(most_high) {
-    const int64_t down = parts(rows, high),
-                  across = parts(8 * int64_t{threads()}, std::max<int64_t>(1, down));
+  Blocks(int64_t c_rows, int64_t c_columns, int64_t most_high, int64_t unit, int64_t panel)
+      : rows(c_rows), columns(c_columns) {
+    const int64_t team = threads(), least = parts(rows, most_high);
+    const int64_t down = least > team ? parts(least, team) * team : std::max<int64_t>(1, least);
+    high = std::max<int64_t>(1, parts(parts(rows, down), unit)) * unit;
+    const int64_t across = parts(8 * team, down);
     wide = std::max(chunk_length(2, panel), parts(parts(columns, across), panel)) * panel;
   }
 
