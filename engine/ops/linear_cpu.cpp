@@ -262,7 +262,7 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
       pass.input_block(block...);
     });
   if (packs)
-    Blocks(out, in, whole_bands(rows_a_tile(out, chunk_length(192, block))), block, panel_width<W>)
+    Blocks(out, in, rows_a_tile(out, chunk_length(192, block)), block, panel_width<W>)
         .each([&](auto... block) { pass.weight_block(block..., dweight_sums.data()); });
   else if (dweight && !by.by_groups)
     parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {

@@ -19,9 +19,6 @@ inline int64_t whole_blocks(int64_t rows) {
   return (rows + least - 1) / least * least;
 }
 
-// The outputs of a weight, rounded up to whole bands of panel_gemm.h.
-inline int64_t whole_bands(int64_t outs) { return (outs + block - 1) / block * block; }
-
 // `rows` cut into `parts` nearly equal parts of whole blocks.
 inline int64_t part_of(int64_t rows, int64_t parts) {
   return whole_blocks(std::max<int64_t>(1, (rows + parts - 1) / parts));
