@@ -34,10 +34,11 @@ inline int64_t rows_a_group(int64_t rows, int64_t least) {
   return part_of(rows, std::clamp<int64_t>(rows / least, 1, 8));
 }
 
-// How the threads share a product C [rows, columns]: by nearly equal blocks, as many for each thread, of at
-// most `most_high` rows (whole `unit`s) and of all columns or, where these are too few to keep the threads
-// busy, of some whole panels of `panel` columns. Lower blocks would keep them busy too, but each would read
-// all of the right factor for few rows. The bits do not depend on the blocks.
+// How the threads share a product C [rows, columns]. Its rows are cut into nearly equal blocks: of at most
+// `most_high` rows, rounded up to whole `unit`s, and as many for each thread where there are more blocks than
+// threads. Blocks that are too few to keep the threads busy are cut by columns too, into whole panels of
+// `panel` columns. (Lower blocks would keep them busy as well, but each would read all of the right factor
+// for few rows.) The bits do not depend on the blocks.
 struct Blocks {
   int64_t rows, columns, high, wide;
 
@@ -65,7 +66,7 @@ struct Blocks {
 
 // How the gradient of a weight [out, in] is summed: by groups of rows, each with a sum of its own; or, where
 // the rows are too few to keep the threads busy or the weight is large, over all rows, after every dz: by
-// slabs of its outputs or, for few rows in f32 and f64, by Blocks.
+// slabs of its outputs or, for few rows in linear_cpu.cpp, by Blocks.
 struct WeightSums {
   bool few, by_groups;
   int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
