@@ -80,14 +80,16 @@ Tensor PiT::operator()(const Tensor& image, Pass& pass) const {
   for (const Stage& stage : transformers) {
     if (stage.conv_pool) x = (*stage.conv_pool)(x);
     if (stage.shifted_pool) x = (*stage.shifted_pool)(x);
+    const bool last = &stage == &transformers.back();
     const auto layers = [&](Tensor y) {
+      if (last) return class_token_after(stage.blocks, y, {}, pass);  // [B, D]
       for (const Block& block : stage.blocks) y = block(y, {}, pass);
       return y;
     };
     // A core's cache holds about 256 tokens and what a block makes of them: an image of the first stage.
     x = wide_by_image(x, pass, std::clamp<int64_t>(256 / x.dim(1), 1, 8), layers);
   }
-  return head(norm(class_token_of(x)));  // [B, K]
+  return head(norm(x));  // [B, K]
 }
 
 namespace {

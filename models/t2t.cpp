@@ -139,8 +139,11 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
   const Tensor omega = prior ? (*prior)() : Tensor();
   for (const Block& block : blocks) {
     const ModuleScope here(block.path);
-    const Tensor n = block.norm1(x);
-    const auto [y, normed] = residual(x, add(n, block.attn(n, omega)), block.drop_path, pass, block.norm2);
+    const bool first = &block == &blocks.back() && leaves_out_tokens(x, pass);  // the class token alone
+    const auto own = [&](const Tensor& all) { return first ? slice(all, 1, 0, 1) : all; };
+    const Tensor rows = own(x), n = block.norm1(x), normed_rows = own(n);
+    const Tensor attended = first ? block.attn.of_first(n, omega) : block.attn(n, omega);
+    const auto [y, normed] = residual(rows, add(normed_rows, attended), block.drop_path, pass, block.norm2);
     x = residual(y, block.mlp(normed), block.drop_path, pass);
   }
   return head(norm(class_token_of(x)));  // [B, K]

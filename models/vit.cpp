@@ -41,11 +41,10 @@ Tensor ViT::operator()(const Tensor& image, Pass& pass) const {
   Tensor x = patch_embed(image);                       // [B, N, D]
   x = add(with_class_token(cls_token, x), pos_embed);  // [B, 1 + N, D]
   const Tensor omega = prior ? (*prior)() : Tensor();
-  x = by_image(x, pass, images_at_a_time, [&](Tensor y) {
-    for (const Block& block : blocks) y = block(y, omega, pass);
-    return y;
+  const Tensor cls = by_image(x, pass, images_at_a_time, [&](const Tensor& some) {
+    return class_token_after(blocks, some, omega, pass);  // [B, D]
   });
-  return head(norm(class_token_of(x)));  // [B, K]
+  return head(norm(cls));  // [B, K]
 }
 
 namespace {

@@ -126,7 +126,7 @@ Json predict(const Checkpoint& checkpoint, const Pipeline& pipeline, const Optio
     return best_classes(logits.values(), checkpoint.data.class_names, options.top);
   };
   if (!overlay_to) {
-    Pass pass;
+    Pass pass{.answer_only = true};
     return {{"image", path}, {"top", top(checkpoint.model.logits(input.to(options.device), pass))}};
   }
   const AttentionRecord record = record_attention(checkpoint.model, input.to(options.device));

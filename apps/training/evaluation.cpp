@@ -102,7 +102,7 @@ struct Answers {
 // `number` is unlike any other micro-batch's, and names its stream of draws.
 void answer(Answers& answers, Task task, const Model& model, const Tensor& images, const Tensor& targets,
             const MicroBatch& part, int64_t number) {
-  Pass pass{.random = Random(0).split(static_cast<uint64_t>(number))};
+  Pass pass{.random = Random(0).split(static_cast<uint64_t>(number)), .answer_only = true};
   if (task == Task::diffuse) {
     const TensorMap batch{{"input", images}, {"target", targets}};
     answers.losses[static_cast<size_t>(part.index)] = model.training_loss(batch, {}, pass).loss.item();

@@ -19,7 +19,7 @@ int64_t peak_of_passes(const Model& model, int64_t batch) {
   const TensorMap inputs = dry_inputs(model, batch);
   const int64_t before = in_use();
   reset_peak(Device::cpu);
-  Pass pass{.training = true};
+  Pass pass{.training = true, .answer_only = true};
   Tape tape;
   tape.backward(model.training_loss(inputs, {}, pass).loss);
   return static_cast<int64_t>(memory_stats(Device::cpu).peak) - before;

@@ -141,7 +141,7 @@ bool Trainer::is_watched(int64_t step) const {
 void Trainer::start_step(const Batch& batch) {
   const int64_t before = at_.epoch * train_.batches() + steps_started();
   const double lr = schedule_.lr(before);
-  Pass pass{.training = true, .random = Random(at_.random)};
+  Pass pass{.training = true, .random = Random(at_.random), .answer_only = true};
   step_.start(step_batch(batch), lr, pass, is_watched(before + 1));
   at_.random = pass.random.state();
   under_way_.push_back({batch, lr});
@@ -174,7 +174,7 @@ void Trainer::note_step(const StepResult& result, double lr) {
 
 double Trainer::try_learning_rate(double lr) {
   if (at_.step == 0) train_.start(at_.epoch);
-  Pass pass{.training = true, .random = Random(at_.random)};
+  Pass pass{.training = true, .random = Random(at_.random), .answer_only = true};
   const StepResult result = step_(step_batch(*train_.next()), lr, pass);
   at_.random = pass.random.state();
   if (++at_.step == train_.batches()) at_.next_epoch();

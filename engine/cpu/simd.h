@@ -5,7 +5,12 @@
 // simd".
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 namespace tessera {
 
@@ -68,7 +73,15 @@ inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_s
 
 }  // namespace detail
 
-template <class W> inline Vector<W> largest(const Vector<W>& a, const Vector<W>& b) { return a > b ? a : b; }
+// The larger of each lane; b where either is NaN. g++ would make a comparison and a choice of it.
+template <class W> inline Vector<W> largest(const Vector<W>& a, const Vector<W>& b) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<W, float>) return _mm512_maskz_max_ps(__mmask16{0xffff}, a, b);
+#elif defined(__AVX__)
+  if constexpr (std::is_same_v<W, float>) return _mm256_max_ps(a, b);
+#endif
+  return a > b ? a : b;
+}
 
 template <class W> inline W sum_of_lanes(const Vector<W>& v) {
   return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return a + b; });

@@ -3,6 +3,7 @@
 #include "engine/autograd/observe.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/shape.h"
 
 namespace tessera {
 
@@ -21,6 +22,18 @@ Tensor Linear::operator()(const Tensor& x, Activation f) const {
   const Tensor z = linear(x, weight, bias);  // two steps, so that both values are seen
   name_value(z, "out");
   return activation(f, z);
+}
+
+Linear Linear::part(int64_t first, int64_t count) const {
+  const auto rows = [&](const Tensor& x) {
+    if (!x.defined()) return x;
+    return Tape::recording() ? slice(x, 0, first, count) : x.rows(first, count);
+  };
+  Linear layer;
+  layer.weight = rows(weight);
+  layer.bias = rows(bias);
+  layer.path = path;
+  return layer;
 }
 
 }  // namespace tessera

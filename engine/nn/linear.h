@@ -22,6 +22,9 @@ struct Linear {
   Tensor operator()(const Tensor& x,
                     Activation activation = Activation::none) const;  ///< [..., in] -> [..., out]
 
+  /// The layer of outputs [first, first + count) alone, whose gradients reach this layer's weights.
+  Linear part(int64_t first, int64_t count) const;
+
   Tensor weight, bias;  ///< no bias: undefined
   std::string path;
 };

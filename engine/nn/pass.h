@@ -12,6 +12,9 @@ struct Pass {
   bool training = false;
   Random random{0};
   bool drop = true;
+  /// Only the answer and the gradients are wanted. A network may leave out what they do not depend on, such
+  /// as the tokens of its last block that no head reads.
+  bool answer_only = false;
   uint64_t keys = 0;  ///< how many keys have been drawn
 
   bool drops() const { return training && drop; }

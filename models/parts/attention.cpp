@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/autograd/observe.h"
+#include "engine/ops/shape.h"
 #include "models/parts/offsets.h"
 #include "models/parts/token_layout.h"
 
@@ -35,6 +36,11 @@ Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms) {
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms) {
   return PlainAttention::active() ? attention_plain(q, k, v, heads, terms) : attention(q, k, v, heads, terms);
+}
+
+Tensor attend_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms) {
+  return PlainAttention::active() ? attention_of_first_plain(q, kv, heads, terms)
+                                  : attention_of_first(q, kv, heads, terms);
 }
 
 Attention::Attention(const Scope& scope, int64_t dim, const AttentionOptions& o, Grid its_grid,
@@ -89,6 +95,14 @@ Tensor Attention::operator()(const Tensor& x, const Tensor& omega, const Tensor&
   ScoreTerms terms = this->terms(x, omega);
   terms.mask = mask;
   return proj(attend(qkv(x), options.heads, terms));
+}
+
+Tensor Attention::of_first(const Tensor& x, const Tensor& omega) const {
+  const ModuleScope here(path);
+  const TokenLayoutScope map({.grid = grid, .prefix = prefix});
+  const int64_t inner = options.heads * options.head_dim;
+  const Tensor q = qkv.part(0, inner)(slice(x, 1, 0, 1)), kv = qkv.part(inner, 2 * inner)(x);
+  return proj(attend_of_first(q, kv, options.heads, terms(x, omega)));
 }
 
 }  // namespace tessera

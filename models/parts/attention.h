@@ -38,6 +38,7 @@ class PlainAttention : public ThreadScope<PlainAttention> {};
 /// The op attention (engine/ops/attention/attention.h), or attention_plain while a PlainAttention lives.
 Tensor attend(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, const ScoreTerms& terms);
+Tensor attend_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms);
 
 /// Multi-head self-attention of tokens on `grid` that follow `prefix` others (the class token). The score
 /// terms apply in this order, each if it is configured:
@@ -55,6 +56,9 @@ struct Attention {
   /// x [B, N, D] -> [B, N, D]. omega [1, N, N] is the prior that the whole model shares, or undefined. mask
   /// [W, N, N] is added to the scores, its entry b mod W to those of image b, or undefined.
   Tensor operator()(const Tensor& x, const Tensor& omega = {}, const Tensor& mask = {}) const;
+
+  /// Row 0 of what operator() computes, [B, 1, D], without the other tokens' queries.
+  Tensor of_first(const Tensor& x, const Tensor& omega = {}) const;
 
   /// All score terms for the tokens x.
   ScoreTerms terms(const Tensor& x, const Tensor& omega) const;

@@ -5,6 +5,7 @@
 #include "engine/autograd/observe.h"
 #include "engine/ops/dropout.h"
 #include "engine/ops/elementwise.h"
+#include "models/parts/class_token.h"
 
 namespace tessera {
 
@@ -17,13 +18,36 @@ Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention,
       drop_path(drop_rate),
       path(scope.path()) {}
 
-Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
-  const ModuleScope here(path);
+Tensor Block::after_attention(const Tensor& x, const Tensor& attended, Pass& pass) const {
   const auto scaled = [&](const Tensor& branch) {
     return branch_scale == 1 ? branch : scale(branch, branch_scale);
   };
-  const auto [attended, normed] = residual(x, scaled(attn(norm1(x), omega)), drop_path, pass, norm2);
-  return residual(attended, scaled(mlp(normed)), drop_path, pass);
+  const auto [y, normed] = residual(x, scaled(attended), drop_path, pass, norm2);
+  return residual(y, scaled(mlp(normed)), drop_path, pass);
+}
+
+Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
+  const ModuleScope here(path);
+  return after_attention(x, attn(norm1(x), omega), pass);
+}
+
+// The slice comes before the norm, so that in the backward pass the norm writes all of dx, to which the
+// slice's row is added.
+Tensor Block::of_first(const Tensor& x, const Tensor& omega, Pass& pass) const {
+  const ModuleScope here(path);
+  const Tensor first = slice(x, 1, 0, 1);
+  return after_attention(first, attn.of_first(norm1(x), omega), pass);
+}
+
+bool leaves_out_tokens(const Tensor& x, const Pass& pass) {
+  return pass.answer_only && x.device() == Device::cpu;
+}
+
+Tensor class_token_after(std::span<const Block> blocks, Tensor x, const Tensor& omega, Pass& pass) {
+  for (const Block& block : blocks)
+    x = &block == &blocks.back() && leaves_out_tokens(x, pass) ? block.of_first(x, omega, pass)
+                                                               : block(x, omega, pass);
+  return class_token_of(x);
 }
 
 double read_rate(Fields& fields, const char* key, double otherwise) {

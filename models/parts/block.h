@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Block {
   /// x [B, N, D] -> [B, N, D]; omega [1, N, N] is the prior that the whole model shares, or undefined.
   Tensor operator()(const Tensor& x, const Tensor& omega, Pass& pass) const;
 
+  /// Row 0 of that, [B, 1, D], without the other rows' queries, projections and MLP.
+  Tensor of_first(const Tensor& x, const Tensor& omega, Pass& pass) const;
+
   LayerNorm norm1;
   Attention attn;
   LayerNorm norm2;
@@ -27,7 +31,17 @@ struct Block {
   double drop_path = 0;
   double branch_scale = 1;  ///< LV-ViT's 1 / skip_lam
   std::string path;
+
+ private:
+  Tensor after_attention(const Tensor& x, const Tensor& attended, Pass& pass) const;
 };
+
+/// The class token, row 0, of what the blocks make one after another of x [B, N, D]; -> [B, D]. Of the last
+/// block's rows the others are left out where the pass wants the answer only, on a CPU.
+Tensor class_token_after(std::span<const Block> blocks, Tensor x, const Tensor& omega, Pass& pass);
+
+/// Whether a last block may leave out all tokens but the class token.
+bool leaves_out_tokens(const Tensor& x, const Pass& pass);
 
 /// Reads the config's `key` as a drop probability. Fails unless it is at least 0 and below 1.
 double read_rate(Fields& fields, const char* key, double otherwise = 0);

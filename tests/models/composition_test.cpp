@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/autograd/tape.h"
+#include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/error.h"
 #include "models/model.h"
@@ -142,6 +143,30 @@ void check_step(const Model& model, const std::string& arch) {
   CHECK(loss_of(model, images, labels, false) < before);
 }
 
+// The logits of a training pass, and each parameter's gradient of a sum of them.
+std::vector<Tensor> logits_and_gradients(const Model& model, bool answer_only) {
+  model.parameters.zero_grad();
+  Pass pass{.training = true, .random = Random(3), .answer_only = answer_only};
+  Tape tape;
+  const Tensor logits = model.logits(random_tensor({3, 3, 8, 8}, 78), pass);
+  tape.backward(logits, random_tensor(logits.shape(), 79));
+  std::vector<Tensor> all{logits};
+  for (const Parameter& p : model.parameters)
+    if (p.trainable) all.push_back(p.value.grad().defined() ? p.value.grad().clone() : Tensor());
+  return all;
+}
+
+// A pass that wants the answer only has the same answer and the same gradients.
+void check_answer_only(const Model& model) {
+  const std::vector<Tensor> whole = logits_and_gradients(model, false),
+                            less = logits_and_gradients(model, true);
+  REQUIRE(whole.size() == less.size());
+  for (size_t i = 0; i < whole.size(); ++i) {
+    REQUIRE(whole[i].defined() == less[i].defined());
+    if (whole[i].defined()) CHECK(relative_error(less[i], whole[i]) <= 1e-10);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every combination of the four ideas trains on every backbone, or is refused with a reason") {
@@ -162,6 +187,7 @@ TEST_CASE("every combination of the four ideas trains on every backbone, or is r
             const Model model = build(config, {.dtype = DType::f64});
             ++built;
             check_step(model, backbone.arch);
+            check_answer_only(model);
           } catch (const Error& error) {
             ++refused;
             // A prior that the model shares needs one grid for all layers.

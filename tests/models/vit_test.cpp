@@ -97,6 +97,23 @@ TEST_CASE("evaluation draws nothing; training drops paths, the same for the same
   CHECK(logits(true, 1) != logits(true, 2));
 }
 
+TEST_CASE("a pass that wants the answer only drops the same paths and gives the same answer") {
+  const Tensor images = random_tensor({9, 2, 8, 8}, 1);
+  for (const DType type : {DType::f32, DType::f64, DType::bf16}) {
+    const Model model = build(everything(), {.dtype = type});
+    for (const bool training : {false, true}) {
+      CAPTURE(training);
+      const auto logits = [&](bool answer_only) {
+        Pass pass{.training = training, .random = Random(5), .answer_only = answer_only};
+        const std::vector<double> values = model.logits(images.to(type), pass).values();
+        CHECK(pass.keys == (training ? 4u : 0u));
+        return values;
+      };
+      CHECK(logits(true) == logits(false));
+    }
+  }
+}
+
 TEST_CASE("the modifiers that sharing and kind select make the documented parameters") {
   Json config = everything();
   config["attention"]["prior"]["sharing"] = "model";

@@ -31,7 +31,7 @@ ExitCode bench_infer(const ModelBench& bench) {
   const Model model = bench.build_model(config);
   const Tensor images = bench.images(model);
   const FrozenWeights frozen(model.parameters.state());
-  Pass pass;
+  Pass pass{.answer_only = true};
   const Measured measured = measure(bench, [&] {
     const Tensor logits = model.logits(images, pass);
     if (bench.device != Device::cpu) logits.to(Device::cpu);  // waits for it

@@ -44,7 +44,7 @@ double time_of_step(const Options& options, const Json& config, Ranks* ranks, Pr
       {.micro_batch = options.micro_batch,
        .batch_norm = has_batch_norm(model) ? BatchNormStatistics::micro_batch : BatchNormStatistics::batch,
        .ranks = ranks});
-  Pass pass{.training = true, .random = Random(options.seed)};
+  Pass pass{.training = true, .random = Random(options.seed), .answer_only = true};
   std::vector<double> seconds;
   for (int64_t i = 0; i < options.warmup + options.steps; ++i) {
     if (profile) profile->start();
@@ -88,8 +88,8 @@ RankWork work_alone(const Options& options, const Json& config) {
   return work;
 }
 
-// Half of the time of a message of so many bytes to rank 1 and back, the best of some rounds, as other work on
-// the machine only adds to it; ranks from 2 on do nothing.
+// Half of the time of a message of so many bytes to rank 1 and back, the best of some rounds, as other work
+// on the machine only adds to it; ranks from 2 on do nothing.
 double time_to_other(Ranks& ranks, size_t bytes, int rounds) {
   std::vector<char> there(bytes), back(bytes);
   std::vector<double> seconds;

@@ -37,7 +37,7 @@ double throughput(const ModelBench& bench, const Json& config) {
   const Model model = bench.build_model(config);
   const Tensor images = bench.images(model);
   const FrozenWeights frozen(model.parameters.state());
-  Pass pass;
+  Pass pass{.answer_only = true};
   const auto step = [&] { model.logits(images, pass).to(Device::cpu); };
   for (int64_t i = 0; i < bench.warmup; ++i) step();
   std::vector<double> seconds;

@@ -128,7 +128,7 @@ class BenchedSteps {
                                  ? BatchNormStatistics::micro_batch
                                  : BatchNormStatistics::batch}),
         batch_{options.images(model), options.labels(model)},
-        pass_{.training = true, .random = Random(options.seed)} {
+        pass_{.training = true, .random = Random(options.seed), .answer_only = true} {
     batch_.host_labels = batch_.targets.to(Device::cpu);
   }
 

@@ -11,6 +11,7 @@ struct Setting {
   std::string variant;
   int64_t images = 2, heads = 2, tokens = 5, head_dim = 3;
   int64_t apart_keys = 0;  // if positive, q, k and v are separate, with so many keys
+  int64_t first = 0;       // if positive, the queries are those of so many of the tokens
   bool learned_scale = false, bias = false, slopes = false, gates = false, mask_diagonal = false;
   int64_t prior_heads = 0, windows = 0;
   double masked = -std::numeric_limits<double>::infinity();  // scores between windows
@@ -26,6 +27,8 @@ std::vector<Tensor> inputs_of(const Setting& s) {
   if (s.apart_keys > 0)
     inputs = {random_tensor({s.images, n, width}, 1), random_tensor({s.images, s.apart_keys, width}, 2),
               random_tensor({s.images, s.apart_keys, width}, 3)};
+  else if (s.first > 0)
+    inputs = {random_tensor({s.images, s.first, width}, 1), random_tensor({s.images, n, 2 * width}, 2)};
   else
     inputs = {random_tensor({s.images, n, 3 * width}, 1)};
   if (s.learned_scale) inputs.push_back(random_tensor_away_from_zero({s.heads}, 4));
@@ -75,6 +78,13 @@ OpCase case_of(const Setting& s) {
     };
     c.plain = [=](std::span<const Tensor> in) {
       return attention_plain(in[0], in[1], in[2], s.heads, terms_of(s, in.subspan(3), in[0]));
+    };
+  } else if (s.first > 0) {
+    c.function = [=](std::span<const Tensor> in) {
+      return attention_of_first(in[0], in[1], s.heads, terms_of(s, in.subspan(2), in[0]));
+    };
+    c.plain = [=](std::span<const Tensor> in) {
+      return attention_of_first_plain(in[0], in[1], s.heads, terms_of(s, in.subspan(2), in[0]));
     };
   } else {
     c.function = [=](std::span<const Tensor> in) {
@@ -208,6 +218,34 @@ std::vector<Setting> combinations() {
   };
 }
 
+// The queries of the first tokens alone.
+std::vector<Setting> first_tokens() {
+  return {
+      {.variant = "the first of 17 tokens", .tokens = 17, .head_dim = 16, .first = 1},
+      {.variant = "the first token under LSA",
+       .tokens = 9,
+       .head_dim = 16,
+       .first = 1,
+       .learned_scale = true,
+       .mask_diagonal = true},
+      {.variant = "the first three tokens under every term",
+       .images = 4,
+       .heads = 3,
+       .tokens = 7,
+       .first = 3,
+       .learned_scale = true,
+       .bias = true,
+       .slopes = true,
+       .gates = true,
+       .mask_diagonal = true,
+       .prior_heads = 3,
+       .windows = 2,
+       .masked = -3,
+       .grid = two_by_three,
+       .prefix = 1},
+  };
+}
+
 // Sizes at which a GPU kernel takes another path.
 std::vector<Setting> gpu_blocks() {
   return {
@@ -249,7 +287,7 @@ std::vector<Setting> gpu_blocks() {
 
 OpCases attention_cases() {
   OpCases cases;
-  for (const auto& settings : {one_term(), windows(), combinations(), gpu_blocks()})
+  for (const auto& settings : {one_term(), windows(), combinations(), first_tokens(), gpu_blocks()})
     for (const Setting& setting : settings) cases.push_back(case_of(setting));
   return cases;
 }

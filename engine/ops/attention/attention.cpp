@@ -127,4 +127,18 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, int64_t head
   return record("attention", y, inputs, backward, sizes.macs());
 }
 
+Tensor attention_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& t) {
+  const AttentionSizes sizes = sizes_of_first(q, kv, heads, t);
+  // A GPU's kernels take the terms of pairs for as many queries as keys.
+  if (q.device() != Device::cpu) return attention_of_first_plain(q, kv, heads, t);
+  const Call call(sizes, {q}, {kv, 0}, {kv, heads * sizes.head_dim}, t);
+  const Inputs inputs{q, kv, t.learned_scale, t.prior, t.bias, t.gates};
+  const auto [y, lse] = run(call, inputs);
+  const auto backward = [call, lse = lse](Gradients& g) {
+    const InputGradient dq(g, 0), dkv(g, 1);
+    call.backward(g, lse, dq, dkv, dkv, 2);
+  };
+  return record("attention", y, inputs, backward, sizes.macs());
+}
+
 }  // namespace tessera

@@ -45,10 +45,18 @@ Tensor attention(const Tensor& qkv, int64_t heads, const ScoreTerms& terms = {})
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                  const ScoreTerms& terms = {});
 
+/// Attention of the first M of N tokens: q [B, M, H d] of these, and kv [B, N, 2 H d] of all, the keys' heads
+/// and then the values', read in place; -> [B, M, H d]. The terms are those of all N tokens, and rows [0, M)
+/// of them act.
+Tensor attention_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms = {});
+
 /// The plain twin: the definition, composed from recorded ops, with the same values and gradients.
 Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms = {});
 Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                        const ScoreTerms& terms = {});
+
+Tensor attention_of_first_plain(const Tensor& q, const Tensor& kv, int64_t heads,
+                                const ScoreTerms& terms = {});
 
 /// The steps of attention_plain, for other forms of attention (CaiT's talking heads): x [B, N, H d] <->
 /// [B, H, N, d], and the scores s [B, H, Nq, Nk] = q . k with all terms applied, ready for the softmax.
@@ -66,8 +74,8 @@ constexpr int64_t attention_macs(int64_t images, int64_t heads, int64_t queries,
   return 2 * images * heads * queries * keys * head_dim;
 }
 
-/// The sizes of attention on q, k and v. attention_sizes() checks the tensors and every term; both forms of
-/// attention call it.
+/// The sizes of attention on q, k and v. The functions check the tensors and every term; each form of
+/// attention calls its own.
 struct AttentionSizes {
   int64_t images, heads, queries, keys, head_dim;
   int64_t macs() const { return attention_macs(images, heads, queries, keys, head_dim); }
@@ -75,5 +83,6 @@ struct AttentionSizes {
 AttentionSizes attention_sizes(const Tensor& qkv, int64_t heads, const ScoreTerms& terms);
 AttentionSizes attention_sizes(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                                const ScoreTerms& terms);
+AttentionSizes sizes_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms);
 
 }  // namespace tessera

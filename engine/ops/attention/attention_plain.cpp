@@ -81,4 +81,13 @@ Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_
   return attend(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), heads, terms);
 }
 
+// The other tokens get queries of 0, because the terms are those of all tokens, and their rows are left out.
+Tensor attention_of_first_plain(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms) {
+  const AttentionSizes size = sizes_of_first(q, kv, heads, terms);
+  const Shape others = q.shape().with(1, size.keys - size.queries);
+  const Tensor all = concat({q, Tensor::zeros(others, q.dtype(), q.device())}, 1);
+  const auto part = [&](int64_t i) { return slice(kv, 2, i * q.dim(2), q.dim(2)); };
+  return slice(attention_plain(all, part(0), part(1), heads, terms), 1, 0, size.queries);
+}
+
 }  // namespace tessera

@@ -26,8 +26,9 @@ void check_grid(const ScoreTerms& terms, int64_t tokens) {
         terms.prefix + h * w, " tokens, the input ", tokens);
 }
 
-// The terms that depend on a pair of tokens.
-void check_pairs(const ScoreTerms& t, const AttentionSizes& s, const Tensor& q) {
+// The terms that depend on a pair of tokens. With `of_first` the queries may be those of the first tokens
+// alone.
+void check_pairs(const ScoreTerms& t, const AttentionSizes& s, const Tensor& q, bool of_first) {
   const char* present = t.prior.defined()    ? "a prior"
                         : t.bias.defined()   ? "a bias"
                         : t.slopes.defined() ? "a decay"
@@ -36,8 +37,8 @@ void check_pairs(const ScoreTerms& t, const AttentionSizes& s, const Tensor& q) 
                         : t.mask_diagonal    ? "the diagonal mask"
                                              : nullptr;
   if (!present) return;
-  check(s.queries == s.keys, "attention: ", present, " needs as many queries as keys, not ", s.queries,
-        " and ", s.keys);
+  check(s.queries == s.keys || of_first, "attention: ", present, " needs as many queries as keys, not ",
+        s.queries, " and ", s.keys);
   const int64_t n = s.keys;
   const bool shared = t.prior.defined() && t.prior.rank() == 3 && t.prior.dim(0) == 1;
   check_term(t.prior, "prior", {shared ? 1 : s.heads, n, n}, q);
@@ -65,11 +66,12 @@ void check_heads(const Tensor& x, const char* what, int64_t heads, int64_t parts
         x.dim(2), " columns, which do not divide into ", parts == 3 ? "q, k, v of " : "", heads, " heads");
 }
 
-AttentionSizes checked(const AttentionSizes& sizes, const ScoreTerms& terms, const Tensor& q) {
+AttentionSizes checked(const AttentionSizes& sizes, const ScoreTerms& terms, const Tensor& q,
+                       bool of_first = false) {
   check(sizes.keys > 0 || sizes.queries == 0, "attention: ", sizes.queries,
         " queries have no key to attend to");
   check_term(terms.learned_scale, "learned_scale", {sizes.heads}, q);
-  check_pairs(terms, sizes, q);
+  check_pairs(terms, sizes, q, of_first);
   return sizes;
 }
 
@@ -89,6 +91,16 @@ AttentionSizes attention_sizes(const Tensor& q, const Tensor& k, const Tensor& v
   check_type(k, "k", q);
   check_type(v, "v", q);
   return checked({q.dim(0), heads, q.dim(1), k.dim(1), q.dim(2) / heads}, terms, q);
+}
+
+AttentionSizes sizes_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& terms) {
+  check_heads(q, "q", heads, 1);
+  const int64_t tokens = kv.rank() == 3 ? kv.dim(1) : 0;
+  check(kv.shape() == Shape{q.dim(0), tokens, 2 * q.dim(2)} && q.dim(1) <= tokens, "attention: q ", q.shape(),
+        " of the first tokens takes kv [", q.dim(0), ", tokens, ", 2 * q.dim(2), "] of ", q.dim(1),
+        " tokens or more, not ", kv.shape());
+  check_type(kv, "kv", q);
+  return checked({q.dim(0), heads, q.dim(1), tokens, q.dim(2) / heads}, terms, q, true);
 }
 
 }  // namespace tessera

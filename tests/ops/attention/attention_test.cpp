@@ -122,6 +122,28 @@ TEST_CASE("a masked key has no weight at all") {
   CHECK(attention(x, x, x, 2, {.mask = mask}).values() == x.values());
 }
 
+TEST_CASE("probabilities in f32 are exact from 1 down to the smallest, and 0 below") {
+  std::vector<double> scores{0, -infinity, -1e30, -89, std::nan("")};
+  const int64_t special = static_cast<int64_t>(scores.size());
+  for (double x = -87; x < 0; x += 0.0371) scores.push_back(static_cast<double>(static_cast<float>(x)));
+  const int64_t n = static_cast<int64_t>(scores.size());
+  // Image b has the keys 0 and scores[b], and its answer is the second one's probability.
+  Tensor k = Tensor::zeros({n, 2, 1}), v = Tensor::zeros({n, 2, 1});
+  for (int64_t b = 0; b < n; ++b) {
+    k.data<float>()[2 * b + 1] = static_cast<float>(scores[static_cast<size_t>(b)]);
+    v.data<float>()[2 * b + 1] = 1;
+  }
+  const std::vector<double> p = attention(Tensor::full({n, 1, 1}, 1), k, v, 1).values();
+  CHECK(p[0] == 0.5);
+  for (size_t b : {1, 2, 3}) CHECK(p[b] == 0);
+  CHECK(std::isnan(p[4]));
+  for (int64_t b = special; b < n; ++b) {
+    const double x = scores[static_cast<size_t>(b)], wanted = std::exp(x) / (1 + std::exp(x));
+    CAPTURE(x);
+    CHECK(std::abs(p[static_cast<size_t>(b)] / wanted - 1) <= 4e-7 - 1e-7 * x);
+  }
+}
+
 TEST_CASE("the diagonal mask makes two tokens trade places") {
   const Tensor x = Tensor::from({1, 2, 3, 4}, {1, 2, 2}), swapped = Tensor::from({3, 4, 1, 2}, {1, 2, 2});
   CHECK(attention(x, x, x, 1, {.mask_diagonal = true}).values() == swapped.values());
@@ -182,6 +204,15 @@ TEST_CASE("attention names what does not fit") {
                attention(q, zeros({2, 5, 8}), zeros({2, 5, 8}), 2, {.mask_diagonal = true});
              }),
              "the diagonal mask needs as many queries as keys"));
+  CHECK(error_of([&] {
+          attention_of_first(q, zeros({2, 3, 16}), 2);
+        }) ==
+        "attention: q [2, 4, 8] of the first tokens takes kv [2, tokens, 16] of 4 tokens or more, not [2, 3, "
+        "16]");
+  CHECK(says(error_of([&] { attention_of_first(q, zeros({2, 5, 8}), 2); }), "takes kv [2, tokens, 16]"));
+  CHECK(error_of([&] {
+          attention_of_first(q, zeros({2, 5, 16}), 2, {.prior = zeros({2, 4, 4})});
+        }) == "attention: prior [2, 4, 4] for [2, 5, 5]");
   CHECK(with({.bias = zeros({1, 4, 4})}) == error_of([&] {
           attention_plain(x, 2, {.bias = zeros({1, 4, 4})});
         }));
