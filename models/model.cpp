@@ -102,12 +102,12 @@ Model copy_as(const Model& model, DType dtype) {
   return copy;
 }
 
-Cost cost_of(const Json& config) {
+Cost cost_of(const Json& config, bool answer_only) {
   const DryRun dry;
   const Model model = build(config);
   Cost cost{model.parameters.trainable_count(), 0};
   const Observer observer([&](const ForwardEvent& event) { cost.macs += event.macs; });
-  Pass pass;
+  Pass pass{.answer_only = answer_only};
   model.forward_all(Tensor::empty({1, model.in_channels(), model.image_size(), model.image_size()}), pass);
   return cost;
 }

@@ -91,7 +91,8 @@ struct Cost {
 ///                                     the number of inputs times the outputs of each
 ///   a layer norm, a batch norm        one, two an element
 /// and none for biases, additions, elementwise products, softmax, activations, pooling, resizing, rotary
-/// positions and decay. The SPT and LSA paper counts in this way.
-Cost cost_of(const Json& config);
+/// positions and decay. The SPT and LSA paper counts in this way, whole; with `answer_only`, what a CPU
+/// computes for a pass that wants the answer only is counted.
+Cost cost_of(const Json& config, bool answer_only = false);
 
 }  // namespace tessera

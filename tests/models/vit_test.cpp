@@ -114,6 +114,14 @@ TEST_CASE("a pass that wants the answer only drops the same paths and gives the 
   }
 }
 
+TEST_CASE("a pass that wants the answer only saves the last block's other tokens") {
+  const Json config = preset("vit", 32, 10);
+  // Each of 64 tokens: query and projection, the MLP, its norm, and its scores of 65 keys and their values.
+  const int64_t a_token = 2 * 192 * 192 + 2 * 192 * 384 + 192 + 2 * 192 * 65;
+  CHECK(cost_of(config).macs - cost_of(config, true).macs == 64 * a_token);
+  CHECK(cost_of(preset("swin", 32, 10)).macs == cost_of(preset("swin", 32, 10), true).macs);
+}
+
 TEST_CASE("the modifiers that sharing and kind select make the documented parameters") {
   Json config = everything();
   config["attention"]["prior"]["sharing"] = "model";

@@ -37,7 +37,8 @@ ExitCode bench_infer(const ModelBench& bench) {
     if (bench.device != Device::cpu) logits.to(Device::cpu);  // waits for it
   });
   const auto batch = static_cast<double>(bench.batch);
-  const double gflops = 2e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
+  const double gflops = 2e-9 * static_cast<double>(cost_of(config, bench.device == Device::cpu).macs) *
+                        batch / measured.seconds;
   const Json row{{"model", bench.source.name()},
                  {"device", name(bench.device)},
                  {"batch", bench.batch},

@@ -88,7 +88,8 @@ Json profile_rows(const Profile& profile) {
 Json describe(const Options& options, const std::string& model, const Json& config, int64_t micro_batch,
               const Measured& measured, const Profile& profile) {
   const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
-  const double gflops = 6e-9 * static_cast<double>(cost_of(config).macs) * batch / measured.seconds;
+  const double gflops = 6e-9 * static_cast<double>(cost_of(config, options.device == Device::cpu).macs) *
+                        batch / measured.seconds;
   const auto per_step = [&](double seconds) { return steps > 0 ? Json(seconds / steps) : Json(); };
   Json row{{"model", model},
            {"device", name(options.device)},
