@@ -41,7 +41,7 @@ Tensor PiT::ConvPool::operator()(const Tensor& x) const {
   const int64_t images = x.dim(0), dim = x.dim(2), count = grid.height * grid.width;
   const Tensor map = slice(x, 1, 1, count).reshape({images, grid.height, grid.width, dim});
   const Tensor tokens = pooled(map);
-  return concat({fc(slice(x, 1, 0, 1)), tokens}, 1);
+  return concat({fc(first_token(x)), tokens}, 1);
 }
 
 PiT::PiT(const Json& config, const Scope& scope) {

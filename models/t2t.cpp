@@ -140,10 +140,10 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
   for (const Block& block : blocks) {
     const ModuleScope here(block.path);
     const bool first = &block == &blocks.back() && leaves_out_tokens(x, pass);  // the class token alone
-    const auto own = [&](const Tensor& all) { return first ? slice(all, 1, 0, 1) : all; };
-    const Tensor rows = own(x), n = block.norm1(x), normed_rows = own(n);
+    const auto own = [&](const Tensor& all) { return first ? first_token(all) : all; };
+    const Tensor rows = own(x), n = block.norm1(x), own_n = own(n);
     const Tensor attended = first ? block.attn.of_first(n, omega) : block.attn(n, omega);
-    const auto [y, normed] = residual(rows, add(normed_rows, attended), block.drop_path, pass, block.norm2);
+    const auto [y, normed] = residual(rows, add(own_n, attended), block.drop_path, pass, block.norm2);
     x = residual(y, block.mlp(normed), block.drop_path, pass);
   }
   return head(norm(class_token_of(x)));  // [B, K]

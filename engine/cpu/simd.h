@@ -73,7 +73,8 @@ inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_s
 
 }  // namespace detail
 
-// The larger of each lane; b where either is NaN. g++ would make a comparison and a choice of it.
+// The larger of each lane; b where either is NaN. Of the plain expression g++ makes two instructions, a
+// comparison and a choice, where the processor has one.
 template <class W> inline Vector<W> largest(const Vector<W>& a, const Vector<W>& b) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<W, float>) return _mm512_maskz_max_ps(__mmask16{0xffff}, a, b);

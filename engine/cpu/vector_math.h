@@ -13,11 +13,12 @@ namespace tessera {
 
 // exp(x) for differences from a maximum, x <= 0 or slightly above. Float: within 2e-7 of the result near 0,
 // and below about as far from it as x's own rounding is; 0 below -88 (also for -inf), NaN for NaN. Double: by
-// the standard library. Few operations depend on one another, because a processor holds few waiting vectors.
+// the standard library. The chain of operations that depend on one another is short, because a processor
+// holds only a few vectors that wait for theirs.
 inline Vector<float> exp_of_differences(const Vector<float>& x) {
   typedef uint32_t Bits __attribute__((vector_size(vector_bytes)));
   constexpr float log2_e = 1.44269504f;
-  // 2^-127, whose biased exponent is 0, stands for 0. A NaN passes the comparison.
+  // At the least x, n is -127, whose biased exponent 0 makes the factor 2^n exactly 0. A NaN stays.
   const Vector<float> least = Vector<float>{} - 88.0296919f;
   const Vector<float> kept = largest<float>(least, x);
   // x log2(e) = n + r, |r| <= 1/2. Adding 1.5 * 2^23 rounds to an integer; adding 127 to it leaves n's biased

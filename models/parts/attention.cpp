@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "engine/autograd/observe.h"
-#include "engine/ops/shape.h"
+#include "models/parts/class_token.h"
 #include "models/parts/offsets.h"
 #include "models/parts/token_layout.h"
 
@@ -101,7 +101,7 @@ Tensor Attention::of_first(const Tensor& x, const Tensor& omega) const {
   const ModuleScope here(path);
   const TokenLayoutScope map({.grid = grid, .prefix = prefix});
   const int64_t inner = options.heads * options.head_dim;
-  const Tensor q = qkv.part(0, inner)(slice(x, 1, 0, 1)), kv = qkv.part(inner, 2 * inner)(x);
+  const Tensor q = qkv.part(0, inner)(first_token(x)), kv = qkv.part(inner, 2 * inner)(x);
   return proj(attend_of_first(q, kv, options.heads, terms(x, omega)));
 }
 

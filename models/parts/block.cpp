@@ -35,7 +35,7 @@ Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const
 // slice's row is added.
 Tensor Block::of_first(const Tensor& x, const Tensor& omega, Pass& pass) const {
   const ModuleScope here(path);
-  const Tensor first = slice(x, 1, 0, 1);
+  const Tensor first = first_token(x);
   return after_attention(first, attn.of_first(norm1(x), omega), pass);
 }
 

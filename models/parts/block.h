@@ -40,7 +40,8 @@ struct Block {
 /// block's rows the others are left out where the pass wants the answer only, on a CPU.
 Tensor class_token_after(std::span<const Block> blocks, Tensor x, const Tensor& omega, Pass& pass);
 
-/// Whether a last block may leave out all tokens but the class token.
+/// Whether a last block may leave out all tokens but the class token: where the pass wants the answer only,
+/// on a CPU. (On a GPU that has not been measured.)
 bool leaves_out_tokens(const Tensor& x, const Pass& pass);
 
 /// Reads the config's `key` as a drop probability. Fails unless it is at least 0 and below 1.

@@ -129,7 +129,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, int64_t head
 
 Tensor attention_of_first(const Tensor& q, const Tensor& kv, int64_t heads, const ScoreTerms& t) {
   const AttentionSizes sizes = sizes_of_first(q, kv, heads, t);
-  // A GPU's kernels take the terms of pairs for as many queries as keys.
+  // The GPU's kernels handle the terms of pairs only where there are as many queries as keys.
   if (q.device() != Device::cpu) return attention_of_first_plain(q, kv, heads, t);
   const Call call(sizes, {q}, {kv, 0}, {kv, heads * sizes.head_dim}, t);
   const Inputs inputs{q, kv, t.learned_scale, t.prior, t.bias, t.gates};

@@ -54,7 +54,6 @@ Tensor attention_of_first(const Tensor& q, const Tensor& kv, int64_t heads, cons
 Tensor attention_plain(const Tensor& qkv, int64_t heads, const ScoreTerms& terms = {});
 Tensor attention_plain(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                        const ScoreTerms& terms = {});
-
 Tensor attention_of_first_plain(const Tensor& q, const Tensor& kv, int64_t heads,
                                 const ScoreTerms& terms = {});
 
