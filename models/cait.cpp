@@ -8,6 +8,7 @@
 #include "engine/ops/matmul.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/softmax.h"
+#include "engine/ops/take.h"
 #include "models/parts/frame.h"
 #include "models/parts/token_layout.h"
 
@@ -142,16 +143,19 @@ CaiT::CaiT(const Json& config, const Scope& scope) {
   head = Linear(scope / "head", dim, frame.num_classes);
 }
 
-Tensor CaiT::after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const {
-  const auto [y, normed] = residual(x, multiply(attended, layer.gamma_1), layer.drop_path, pass, layer.norm2);
-  return residual(y, multiply(layer.mlp(normed), layer.gamma_2), layer.drop_path, pass);
+Tensor CaiT::after_attention(const Layer& layer, const Tensor& x, const Tensor& attended,
+                             const BlockDraws& draws) const {
+  const auto [y, normed] =
+      layer.norm2.of_residual(x, multiply(attended, layer.gamma_1), draws.attention, draws.mlp.images);
+  return drop_path(y, multiply(layer.mlp(normed), layer.gamma_2), draws.mlp);
 }
 
 Tensor CaiT::patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const {
   const ModuleScope here(layer.path);
   const TokenLayoutScope map({.grid = layer.attn.grid});
-  const Tensor normed = layer.norm1(x);
-  return after_attention(layer, x, patch_attention(layer, normed, omega), pass);
+  const BlockDraws draws(x, layer.drop_path, pass);
+  const Tensor normed = layer.norm1(x, draws.attention.images);
+  return after_attention(layer, x, patch_attention(layer, normed, omega), draws);
 }
 
 Tensor CaiT::patch_attention(const Layer& layer, const Tensor& normed, const Tensor& omega) const {
@@ -167,8 +171,10 @@ Tensor CaiT::patch_attention(const Layer& layer, const Tensor& normed, const Ten
 Tensor CaiT::class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const {
   const ModuleScope here(layer.path);
   const TokenLayoutScope map({.grid = blocks.front().attn.grid});
-  const Tensor normed = layer.norm1(cls);
-  return after_attention(layer, cls, class_attention(layer, normed, x), pass);
+  const BlockDraws draws(cls, layer.drop_path, pass);
+  const Tensor& images = draws.attention.images;
+  const Tensor normed = layer.norm1(cls, images), its_x = images.defined() ? take(x, 0, images) : x;
+  return after_attention(layer, cls, class_attention(layer, normed, its_x), draws);
 }
 
 Tensor CaiT::class_attention(const Layer& layer, const Tensor& normed, const Tensor& x) const {

@@ -77,7 +77,8 @@ struct CaiT {
  private:
   Layer layer(const Scope& scope, int64_t dim, int64_t hidden, int64_t number, double rate, double eps) const;
   /// The rest of a layer after attention: x = x + g1 * attended, then the MLP.
-  Tensor after_attention(const Layer& layer, const Tensor& x, const Tensor& attended, Pass& pass) const;
+  Tensor after_attention(const Layer& layer, const Tensor& x, const Tensor& attended,
+                         const BlockDraws& draws) const;
   Tensor patch_layer(const Layer& layer, const Tensor& x, const Tensor& omega, Pass& pass) const;
   Tensor class_layer(const Layer& layer, const Tensor& cls, const Tensor& x, Pass& pass) const;
   /// Attention of a layer, of its normalised input.

@@ -74,7 +74,7 @@ Tensor EfficientNet::Block::forward(const Tensor& x, Pass& pass) const {
   Tensor y = expansion ? conv_norm(*expansion, expansion_norm, x, pass, Activation::silu) : x;
   y = conv_norm(depthwise, depthwise_norm, y, pass, Activation::silu);
   y = conv_norm(projection, projection_norm, se(y), pass, Activation::none);
-  return residual ? tessera::residual(x, y, drop_path, pass) : y;
+  return residual ? tessera::drop_path(x, y, draw_path(drop_path, pass)) : y;
 }
 
 EfficientNet::EfficientNet(const Json& config, const Scope& outer) {

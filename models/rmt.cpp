@@ -207,8 +207,10 @@ RMT::Block::Block(const Scope& scope, int64_t dim, const StageAttention& attenti
 Tensor RMT::Block::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
   const Tensor placed = add(x, on_map(pos, x, grid));
-  const auto [attended, normed] = residual(placed, ls1(attn(norm1(placed))), drop_path, pass, norm2);
-  return residual(attended, ls2(mlp(normed)), drop_path, pass);
+  const BlockDraws draws(placed, drop_path, pass);
+  const Tensor attended = ls1(attn(norm1(placed, draws.attention.images)));
+  const auto [y, normed] = norm2.of_residual(placed, attended, draws.attention, draws.mlp.images);
+  return tessera::drop_path(y, ls2(mlp(normed)), draws.mlp);
 }
 
 RMT::Downsample::Downsample(const Scope& scope, int64_t dim, int64_t dim_out, Grid its_grid)

@@ -79,10 +79,12 @@ Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionO
 Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
   const ModuleScope here(path);
   const TokenLayoutScope map({.grid = grid, .order = &to_windows});
-  const Tensor windows = take(norm1(x), 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
-  const Tensor attended = take(attn(windows, {}, mask).reshape(x.shape()), 1, from_windows);
-  const auto [y, normed] = residual(x, attended, drop_path, pass, norm2);
-  return residual(y, mlp(normed), drop_path, pass);
+  const BlockDraws draws(x, drop_path, pass);
+  const Tensor n = norm1(x, draws.attention.images);
+  const Tensor windows = take(n, 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
+  const Tensor attended = take(attn(windows, {}, mask).reshape(n.shape()), 1, from_windows);
+  const auto [y, normed] = norm2.of_residual(x, attended, draws.attention, draws.mlp.images);
+  return tessera::drop_path(y, mlp(normed), draws.mlp);
 }
 
 Swin::PatchMerging::PatchMerging(const Scope& scope, int64_t dim, Grid its_grid, double eps)

@@ -141,10 +141,12 @@ Tensor T2T::operator()(const Tensor& image, Pass& pass) const {
     const ModuleScope here(block.path);
     const bool first = &block == &blocks.back() && leaves_out_tokens(x, pass);  // the class token alone
     const auto own = [&](const Tensor& all) { return first ? first_token(all) : all; };
-    const Tensor rows = own(x), n = block.norm1(x), own_n = own(n);
+    const BlockDraws draws(x, block.drop_path, pass);
+    const Tensor rows = own(x), n = block.norm1(x, draws.attention.images), own_n = own(n);
     const Tensor attended = first ? block.attn.of_first(n, omega) : block.attn(n, omega);
-    const auto [y, normed] = residual(rows, add(own_n, attended), block.drop_path, pass, block.norm2);
-    x = residual(y, block.mlp(normed), block.drop_path, pass);
+    const auto [y, normed] =
+        block.norm2.of_residual(rows, add(own_n, attended), draws.attention, draws.mlp.images);
+    x = drop_path(y, block.mlp(normed), draws.mlp);
   }
   return head(norm(class_token_of(x)));  // [B, K]
 }

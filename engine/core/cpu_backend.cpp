@@ -23,6 +23,12 @@ namespace {
 constexpr size_t not_written = size_t{2} << 20;   // bytes from which a dry run leaves a block as it is
 constexpr size_t counted_only = size_t{1} << 28;  // bytes from which a dry run takes addresses alone
 
+#ifdef TESSERA_SANITIZED  // a sanitizer watches what malloc gives
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
 class HostClock final : public LapClock {
  public:
   void mark() override { marks_.push_back(Clock::now()); }
@@ -58,10 +64,8 @@ class CpuBackend final : public DeviceBackend {
 
   void* allocate(size_t bytes) override {
     if (DryRun::active() && bytes >= counted_only) return reserve(bytes);
-#ifndef TESSERA_SANITIZED  // a sanitizer watches what malloc gives
-    if (bytes >= LargeBlocks::least)
+    if (keeps(bytes))
       if (void* block = large_.take(bytes)) return block;
-#endif
     void* block = nullptr;
     check(posix_memalign(&block, 64, bytes) == 0, "memory: no ", bytes,
           " bytes left on the cpu; try a smaller batch");
@@ -77,6 +81,12 @@ class CpuBackend final : public DeviceBackend {
     }
     if (!large_.give(block)) std::free(block);
   }
+  bool keeps(size_t bytes) const override { return !is_sanitized && bytes >= LargeBlocks::least; }
+  Kept kept() override {
+    const LargeBlocks::Held held = large_.held();
+    return {held.bytes, held.askings};
+  }
+  void trim() override { large_.trim(); }
   void zero(void* to, size_t bytes) override {
     if (!is_only_counted(bytes)) std::memset(to, 0, bytes);
   }

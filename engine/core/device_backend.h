@@ -32,6 +32,14 @@ class DeviceBackend {
   // At least `bytes` bytes aligned to 64. Fails with the amount where there is no more.
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* block, size_t bytes) = 0;
+  // Whether release() keeps the memory of a block of this size, for blocks of any size that come later.
+  virtual bool keeps(size_t /*bytes*/) const { return false; }
+  struct Kept {
+    size_t bytes = 0;          // in such blocks, or kept
+    uint64_t allocations = 0;  // of such blocks that took memory from the system
+  };
+  virtual Kept kept() { return {}; }
+  virtual void trim() {}  // gives what is kept back to the system
   virtual void zero(void* to, size_t bytes) = 0;
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* host, const void* from, size_t bytes) = 0;  // waits for the bytes

@@ -30,70 +30,99 @@ char* map_region(size_t bytes) {
 
 }  // namespace
 
-// Adds a region of at least `bytes` to the free ranges; false if the system has none.
+void LargeBlocks::Ranges::erase(std::map<char*, size_t>::iterator at) {
+  by_size_.erase({at->second, at->first});
+  by_address_.erase(at);
+}
+
+// Joins the range with those that it touches.
+void LargeBlocks::Ranges::add(char* begin, size_t bytes) {
+  const auto next = by_address_.lower_bound(begin);
+  if (next != by_address_.begin()) {
+    const auto last = std::prev(next);
+    if (last->first + last->second == begin) {
+      begin = last->first;
+      bytes += last->second;
+      erase(last);
+    }
+  }
+  if (next != by_address_.end() && begin + bytes == next->first) {
+    bytes += next->second;
+    erase(next);
+  }
+  by_address_.emplace(begin, bytes);
+  by_size_.emplace(bytes, begin);
+}
+
+char* LargeBlocks::Ranges::cut(size_t bytes) {
+  const auto fit = by_size_.lower_bound({bytes, nullptr});
+  if (fit == by_size_.end()) return nullptr;
+  const auto [size, begin] = *fit;
+  erase(by_address_.find(begin));
+  if (size > bytes) add(begin + bytes, size - bytes);
+  return begin;
+}
+
+void LargeBlocks::Ranges::move_to(Ranges& other) {
+  for (const auto& [begin, bytes] : by_address_) {
+    madvise(begin, bytes, MADV_DONTNEED);
+    other.add(begin, bytes);
+  }
+  by_address_.clear();
+  by_size_.clear();
+}
+
+// Adds a region of at least `bytes` to the empty ranges; false if the system has none.
 bool LargeBlocks::add_region(size_t bytes) {
   const size_t enough = whole(bytes, huge_page);
   size_t size = std::max(usual_region, enough);
   char* region = map_region(size);
   if (!region) region = map_region(size = enough);
-  if (region) add_free(region, size);
+  if (region) empty_.add(region, size);
   return region != nullptr;
-}
-
-// Joins the range with those that it touches.
-void LargeBlocks::add_free(char* begin, size_t bytes) {
-  auto next = free_.lower_bound(begin);
-  if (next != free_.end() && begin + bytes == next->first) {
-    bytes += next->second;
-    next = free_.erase(next);
-  }
-  if (next != free_.begin()) {
-    const auto last = std::prev(next);
-    if (last->first + last->second == begin) {
-      last->second += bytes;
-      return;
-    }
-  }
-  free_.emplace(begin, bytes);
 }
 
 void* LargeBlocks::take(size_t bytes) {
   if (bytes > PTRDIFF_MAX / 2) return nullptr;  // more than any address space
   const size_t size = whole(bytes, page);
   const std::lock_guard lock(mutex_);
-  const auto smallest = [&] {  // the smallest range that holds the block
-    auto best = free_.end();
-    for (auto range = free_.begin(); range != free_.end(); ++range)
-      if (range->second >= size && (best == free_.end() || range->second < best->second)) best = range;
-    return best;
-  };
-  auto range = smallest();
-  if (range == free_.end()) {
-    if (!add_region(size)) return nullptr;
-    range = smallest();
+  char* block = kept_.cut(size);
+  if (!block) {
+    block = empty_.cut(size);
+    if (!block && add_region(size)) block = empty_.cut(size);
+    if (!block) return nullptr;
+    held_.bytes += size;
+    ++held_.askings;
   }
-  char* const begin = range->first;
-  taken_.emplace(begin, size);
-  auto rest = free_.extract(range);
-  rest.key() = begin + size;
-  rest.mapped() -= size;
-  if (rest.mapped() > 0) free_.insert(std::move(rest));
-  return begin;
+  taken_.emplace(block, size);
+  return block;
 }
 
 bool LargeBlocks::give(void* block) {
   const std::lock_guard lock(mutex_);
   const auto taken = taken_.find(block);
   if (taken == taken_.end()) return false;
-  char* const begin = static_cast<char*>(block);
   const size_t size = taken->second;
-  madvise(begin, size, MADV_DONTNEED);
   taken_.erase(taken);
   try {
-    add_free(begin, size);
+    kept_.add(static_cast<char*>(block), size);
   } catch (const std::bad_alloc&) {  // only its addresses are lost
+    madvise(block, size, MADV_DONTNEED);
+    held_.bytes -= size;
   }
   return true;
+}
+
+void LargeBlocks::trim() {
+  const std::lock_guard lock(mutex_);
+  kept_.move_to(empty_);
+  held_.bytes = 0;
+  for (const auto& [block, bytes] : taken_) held_.bytes += bytes;
+}
+
+LargeBlocks::Held LargeBlocks::held() {
+  const std::lock_guard lock(mutex_);
+  return held_;
 }
 
 }  // namespace tessera

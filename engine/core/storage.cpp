@@ -26,13 +26,15 @@ class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
 
-  void* take(size_t bytes) {
+  // A block of at least `bytes`, which becomes the block's size.
+  void* take(size_t& bytes) {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
     const bool constant = set_ != no_set && ConstantBlocks::active();
     auto fit = constant ? waiting_.end() : waiting_.find({set_, bytes});
-    if (fit == waiting_.end() && !constant) fit = waiting_.find({no_set, bytes});
+    if (fit == waiting_.end() && !constant) fit = smallest_fit(bytes);
     if (fit != waiting_.end()) {
+      bytes = fit->first.bytes;
       block = fit->second;
       waiting_.erase(fit);
     } else {
@@ -50,7 +52,7 @@ class Pool {
     try {
       keep(block, bytes);
     } catch (const std::bad_alloc&) {  // there is no memory even to note it; a destructor may not fail
-      stats_.reserved -= bytes;
+      if (!keeps_itself(bytes)) stats_.reserved -= bytes;
       backend(device_).release(block, bytes);
     }
   }
@@ -87,7 +89,13 @@ class Pool {
 
   MemoryStats stats() {
     std::lock_guard lock(mutex_);
-    return stats_;
+    MemoryStats all = stats_;
+    if (device_ == Device::cpu) {
+      const DeviceBackend::Kept kept = cpu_backend().kept();
+      all.reserved += kept.bytes;
+      all.system_allocations += kept.allocations;
+    }
+    return all;
   }
 
   void reset_peak() {
@@ -96,9 +104,27 @@ class Pool {
   }
 
  private:
+  struct Key {
+    uint64_t set;
+    size_t bytes;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads it
+  };
+  using Waiting = std::multimap<Key, void*>;
+
+  // A block of no set, a quarter larger at most. Stochastic depth leaves out other images at every step, so
+  // that sizes rarely come back.
+  Waiting::iterator smallest_fit(size_t bytes) {
+    const auto fit = waiting_.lower_bound({no_set, bytes});
+    const bool fits =
+        fit != waiting_.end() && fit->first.set == no_set && fit->first.bytes <= bytes + bytes / 4;
+    return fits ? fit : waiting_.end();
+  }
+
   void keep(void* block, size_t bytes) {
     const auto home = home_.find(block);
-    if (home == home_.end()) {
+    if (home == home_.end() && keeps_itself(bytes)) {
+      backend(device_).release(block, bytes);
+    } else if (home == home_.end()) {
       waiting_.emplace(Key{no_set, bytes}, block);
     } else if (home->second.constant) {
       constants_.emplace(home->second.set, std::pair(bytes, block));
@@ -116,10 +142,14 @@ class Pool {
       release_all();              // other sizes may hold what is missing
       block = backend(device_).allocate(bytes);
     }
+    if (keeps_itself(bytes)) return block;
     stats_.reserved += bytes;
     ++stats_.system_allocations;
     return block;
   }
+
+  // Whether the device's backend keeps and counts the memory of such blocks.
+  bool keeps_itself(size_t bytes) const { return device_ == Device::cpu && cpu_backend().keeps(bytes); }
 
   void release_all() {  // but for the blocks of sets
     for (auto at = waiting_.begin(); at != waiting_.end() && at->first.set == no_set;) {
@@ -129,13 +159,9 @@ class Pool {
       stats_.reserved -= bytes;
       backend(device_).release(block, bytes);
     }
+    if (device_ == Device::cpu) cpu_backend().trim();
   }
 
-  struct Key {
-    uint64_t set;
-    size_t bytes;
-    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads it
-  };
   struct Home {
     uint64_t set;
     bool constant;
@@ -143,7 +169,7 @@ class Pool {
 
   Device device_;
   std::mutex mutex_;
-  std::multimap<Key, void*> waiting_;
+  Waiting waiting_;
   std::unordered_map<void*, Home> home_;                         // where each block of a set belongs
   std::multimap<uint64_t, std::pair<size_t, void*>> constants_;  // unused, kept until their set ends
   uint64_t set_ = no_set, sets_made_ = no_set;                   // set_ is filled now

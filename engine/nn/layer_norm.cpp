@@ -11,13 +11,16 @@ LayerNorm::LayerNorm(const Scope& scope, int64_t dim, double norm_eps)
       eps(norm_eps),
       path(scope.path()) {}
 
-Tensor LayerNorm::operator()(const Tensor& x) const {
+Tensor LayerNorm::operator()(const Tensor& x) const { return (*this)(x, {}); }
+
+Tensor LayerNorm::operator()(const Tensor& x, const Tensor& images) const {
   const ModuleScope here(path);
-  return layer_norm(x, weight, bias, eps);
+  return layer_norm(x, weight, bias, eps, images);
 }
 
-NormedSum LayerNorm::of_residual(const Tensor& x, const Tensor& branch, double p, uint64_t key) const {
-  return residual_norm(x, branch, p, key, weight, bias, eps, path);
+NormedSum LayerNorm::of_residual(const Tensor& x, const Tensor& branch, const PathDraw& draw,
+                                 const Tensor& images) const {
+  return residual_norm(x, branch, draw, weight, bias, eps, path, images);
 }
 
 }  // namespace tessera

@@ -15,8 +15,11 @@ struct LayerNorm {
   LayerNorm(const Scope& scope, int64_t dim, double eps = 1e-5);
 
   Tensor operator()(const Tensor& x) const;  ///< [..., dim] -> [..., dim]
-  /// x + branch, dropped per image with probability p by `key` (engine/ops/dropout.h), and the norm of it.
-  NormedSum of_residual(const Tensor& x, const Tensor& branch, double p, uint64_t key) const;
+  /// The norm of some images (i64 [K], undefined: all): [B, ..., dim] -> [K, ..., dim].
+  Tensor operator()(const Tensor& x, const Tensor& images) const;
+  /// x + branch, dropped per image as drawn (engine/ops/dropout.h), and the norm of it or of some images.
+  NormedSum of_residual(const Tensor& x, const Tensor& branch, const PathDraw& draw,
+                        const Tensor& images = {}) const;
 
   Tensor weight, bias;
   double eps = 1e-5;

@@ -23,6 +23,36 @@ void draw(uint64_t key, int64_t first, uint32_t* draws) {
   }
 }
 
+// What multiplies image `image` of a branch.
+template <class T> Wide<T> path_factor(int64_t image, double p, uint64_t key) {
+  return path_kept(image, p, key) ? Wide<T>(1 / (1 - p)) : Wide<T>(0);
+}
+
+// y = x + factor f, or factor f without x (null), for the elements [begin, end). An f whose factor is 0 is
+// not read.
+template <class T>
+void write_residual(int64_t begin, int64_t end, Wide<T> factor, const T* x, const T* f, Target<T> y) {
+  using W = Wide<T>;
+  if (x && factor == 0)
+    write_each(begin, end, y.data, y.add, [=](int64_t i) { return W(x[i]); });
+  else if (x)
+    write_each(begin, end, y.data, y.add, [=](int64_t i) { return W(x[i]) + factor * W(f[i]); });
+  else if (factor == 0)
+    write_each(begin, end, y.data, y.add, [](int64_t) { return W(0); });
+  else
+    write_each(begin, end, y.data, y.add, [=](int64_t i) { return factor * W(f[i]); });
+}
+
+// Calls piece(row, begin, end) for elements [begin, end) of rows, which together are all, on all threads.
+template <class F> void parallel_pieces(RowsSize size, const F& piece) {
+  const int64_t width = size.width, grain = std::min(width, chunk_length(chunk_elements)),
+                pieces = grain == 0 ? 0 : (width + grain - 1) / grain;
+  parallel_rows(size.rows * pieces, grain, [=](int64_t task) {
+    const int64_t begin = task % pieces * grain;
+    piece(task / pieces, begin, std::min(width, begin + grain));
+  });
+}
+
 }  // namespace
 
 template <>
@@ -48,29 +78,38 @@ template <>
 template <class T>
 void DropoutKernels<Cpu>::drop_path(RowsSize size, double p, uint64_t key, const T* x, const T* f,
                                     Target<T> y) {
-  using W = Wide<T>;
-  const int64_t images = size.rows, width = size.width;
-  const int64_t grain = std::min(width, chunk_length(chunk_elements)),
-                pieces = grain == 0 ? 0 : (width + grain - 1) / grain;
-  parallel_rows(images * pieces, grain, [=](int64_t task) {
-    const int64_t image = task / pieces, begin = task % pieces * grain, at = image * width;
-    const W factor = path_kept(image, p, key) ? W(1 / (1 - p)) : W(0);
-    const T *a = x ? x + at : nullptr, *b = f + at;
-    T* out = y.data + at;
-    const bool add = y.add;
-    const int64_t end = std::min(width, begin + grain);
-    if (x && factor == 0)
-      write_each(begin, end, out, add, [=](int64_t i) { return W(a[i]); });
-    else if (x)
-      write_each(begin, end, out, add, [=](int64_t i) { return W(a[i]) + factor * W(b[i]); });
-    else if (factor == 0)
-      write_each(begin, end, out, add, [](int64_t) { return W(0); });
-    else
-      write_each(begin, end, out, add, [=](int64_t i) { return factor * W(b[i]); });
+  parallel_pieces(size, [=](int64_t image, int64_t begin, int64_t end) {
+    const int64_t at = image * size.width;
+    write_residual(begin, end, path_factor<T>(image, p, key), x ? x + at : nullptr, f + at,
+                   {y.data + at, y.add});
+  });
+}
+
+template <>
+template <class T>
+void DropoutKernels<Cpu>::add_branch(RowsSize size, double p, uint64_t key, ImageList images, const T* x,
+                                     const T* f, T* y) {
+  parallel_pieces(size, [=](int64_t image, int64_t begin, int64_t end) {
+    const int64_t row = std::lower_bound(images.data, images.data + images.count, image) - images.data;
+    const int64_t at = image * size.width;  // an image that is not among them has the factor 0
+    write_residual(begin, end, path_factor<T>(image, p, key), x + at, f + row * size.width, {y + at});
+  });
+}
+
+template <>
+template <class T>
+void DropoutKernels<Cpu>::branch_gradient(int64_t width, double p, uint64_t key, ImageList images,
+                                          const T* dy, Target<T> df) {
+  parallel_pieces({images.count, width}, [=](int64_t row, int64_t begin, int64_t end) {
+    const int64_t image = images.data[row];
+    write_residual(begin, end, path_factor<T>(image, p, key), static_cast<const T*>(nullptr),
+                   dy + image * width, {df.data + row * width, df.add});
   });
 }
 
 TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::dropout)
 TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::drop_path)
+TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::add_branch)
+TESSERA_FOR_FLOATS(DropoutKernels<Cpu>::branch_gradient)
 
 }  // namespace tessera

@@ -16,6 +16,16 @@ template <class Dev> struct DropoutKernels {
   // y = x + f m / (1 - p), a row an image; m as path_kept says. Without x (null) y = f m / (1 - p).
   template <class T>
   static void drop_path(RowsSize size, double p, uint64_t key, const T* x, const T* f, Target<T> y);
+
+  // The same of an f that has the rows of `images` alone, among which are all that keep it. On a CPU.
+  template <class T>
+  static void add_branch(RowsSize size, double p, uint64_t key, ImageList images, const T* x, const T* f,
+                         T* y);
+
+  // df = dy m / (1 - p) of the rows of `images`, [images.count, width]. On a CPU.
+  template <class T>
+  static void branch_gradient(int64_t width, double p, uint64_t key, ImageList images, const T* dy,
+                              Target<T> df);
 };
 
 // Whether image `image` keeps its branch.

@@ -25,4 +25,10 @@ struct RowsSize {
   int64_t elements() const { return rows * width; }
 };
 
+// Some images of a batch, by their numbers, rising. Null: all.
+struct ImageList {
+  const int64_t* data = nullptr;
+  int64_t count = 0;
+};
+
 }  // namespace tessera

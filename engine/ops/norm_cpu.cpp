@@ -30,6 +30,24 @@ template <class T> Moments<Wide<T>> moments(const T* x, int64_t width, double ep
   return {mean, 1 / std::sqrt(squares / Wide<T>(width) + Wide<T>(eps))};
 }
 
+// The norms y of rows that lie together, their means and their rstd.
+template <class T>
+void norm_rows(int64_t rows, int64_t width, const T* x, const T* weight, const T* bias, double eps, T* y,
+               Wide<T>* mean, Wide<T>* rstd) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return kernels->layer_norm(rows, width, x, weight, bias, static_cast<float>(eps), y, mean, rstd);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* row = x + i * width;
+    T* out = y + i * width;
+    const auto stats = moments(row, width, eps);
+    const auto m = mean[i] = stats.mean, r = rstd[i] = stats.rstd;
+#pragma omp simd
+    for (int64_t j = 0; j < width; ++j)
+      store(out[j], (Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
+  }
+}
+
 // Sums over the columns of a row: of g = dy * weight, and of g h.
 template <class W> struct RowSums { W g = 0, gh = 0; };
 
@@ -65,21 +83,19 @@ template <>
 template <class T>
 void LayerNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, const T* bias, double eps,
                                     T* y, Wide<T>* mean, Wide<T>* rstd) {
-  const int64_t rows = size.rows, width = size.width;
-  parallel_for(rows, chunk_length(most_rows, width), [=](int64_t begin, int64_t end) {
-    if constexpr (std::is_same_v<T, bf16>)
-      if (const Bf16Kernels* kernels = bf16_kernels())
-        return kernels->layer_norm(end - begin, width, x + begin * width, weight, bias,
-                                   static_cast<float>(eps), y + begin * width, mean + begin, rstd + begin);
-    for (int64_t i = begin; i < end; ++i) {
-      const T* row = x + i * width;
-      T* out = y + i * width;
-      const auto stats = moments(row, width, eps);
-      const auto m = mean[i] = stats.mean, r = rstd[i] = stats.rstd;
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j)
-        store(out[j], (Wide<T>(row[j]) - m) * r * Wide<T>(weight[j]) + Wide<T>(bias[j]));
-    }
+  forward_of(size, {}, x, weight, bias, eps, y, mean, rstd);
+}
+
+template <>
+template <class T>
+void LayerNormKernels<Cpu>::forward_of(RowsSize size, const ImageRows& of, const T* x, const T* weight,
+                                       const T* bias, double eps, T* y, Wide<T>* mean, Wide<T>* rstd) {
+  const int64_t width = size.width;
+  parallel_for(size.rows, chunk_length(most_rows, width), [=](int64_t begin, int64_t end) {
+    of.each_run(begin, end, [=](int64_t first, int64_t last, int64_t shift) {
+      norm_rows(last - first, width, x + (first + shift) * width, weight, bias, eps, y + first * width,
+                mean + first, rstd + first);
+    });
   });
 }
 
@@ -88,22 +104,32 @@ template <class T>
 void LayerNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight,
                                      const Wide<T>* mean, const Wide<T>* rstd,
                                      const LayerGradients<T>& gradients) {
+  backward_of(size, {}, dy, x, weight, mean, rstd, gradients);
+}
+
+template <>
+template <class T>
+void LayerNormKernels<Cpu>::backward_of(RowsSize size, const ImageRows& of, const T* dy, const T* x,
+                                        const T* weight, const Wide<T>* mean, const Wide<T>* rstd,
+                                        const LayerGradients<T>& gradients) {
   using W = Wide<T>;
   const int64_t width = size.width;
   const Target<T> dx = gradients.dx;
   const auto sums = column_sums<W>(size.rows, width, 2, [=](int64_t begin, int64_t end, W* dweight) {
     W* dbias = dweight + width;
-    for (int64_t i = begin; i < end; ++i) {
-      const T *dy_row = dy + i * width, *x_row = x + i * width;
-      const W m = mean[i], r = rstd[i];
-      const auto [g_sum, gh_sum] = add_row(width, dy_row, x_row, weight, m, r, dweight, dbias);
-      if (!dx) continue;
-      const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
-      write_each(0, width, dx.data + i * width, dx.add, [=](int64_t j) {
-        const W h = (W(x_row[j]) - m) * r;
-        return (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
-      });
-    }
+    of.each_run(begin, end, [=](int64_t first, int64_t last, int64_t shift) {
+      for (int64_t i = first; i < last; ++i) {
+        const T *dy_row = dy + i * width, *x_row = x + (i + shift) * width;
+        const W m = mean[i], r = rstd[i];
+        const auto [g_sum, gh_sum] = add_row(width, dy_row, x_row, weight, m, r, dweight, dbias);
+        if (!dx) continue;
+        const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
+        write_each(0, width, dx.data + (i + shift) * width, dx.add, [=](int64_t j) {
+          const W h = (W(x_row[j]) - m) * r;
+          return (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
+        });
+      }
+    });
   });
   const auto write = [&](const Target<T>& out, const W* sum) {
     if (out) write_each(0, width, out.data, out.add, [=](int64_t j) { return sum[j]; });
@@ -114,5 +140,7 @@ void LayerNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, con
 
 TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::forward)
 TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::backward)
+TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::forward_of)
+TESSERA_FOR_FLOATS(LayerNormKernels<Cpu>::backward_of)
 
 }  // namespace tessera

@@ -6,7 +6,6 @@
 #include "engine/autograd/tape.h"
 #include "engine/core/dispatch.h"
 #include "engine/ops/catalog.h"
-#include "engine/ops/dropout.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/residual_norm_kernels.h"
@@ -16,14 +15,15 @@ namespace tessera {
 namespace {
 
 // Whether one kernel serves: operands that fit, which the two ops check, and nobody who looks at each op.
-bool is_fused(const Tensor& x, const Tensor& branch, double p, const Tensor& weight, const Tensor& bias) {
+bool is_fused(const Tensor& x, const Tensor& branch, const PathDraw& draw, const Tensor& weight,
+              const Tensor& bias) {
   const Tape* tape = Tape::recording();
   const auto fits = [&](const Tensor& t) {
     return t.shape() == Shape{x.dim(-1)} && t.dtype() == x.dtype() && t.device() == x.device();
   };
-  return p >= 0 && p < 1 && x.rank() > 1 && x.elements() > 0 && !(tape && tape->keeps_all()) &&
-         branch.shape() == x.shape() && branch.dtype() == x.dtype() && branch.device() == x.device() &&
-         fits(weight) && fits(bias);
+  return draw.p >= 0 && draw.p < 1 && !draw.images.defined() && x.rank() > 1 && x.elements() > 0 &&
+         !(tape && tape->keeps_all()) && branch.shape() == x.shape() && branch.dtype() == x.dtype() &&
+         branch.device() == x.device() && fits(weight) && fits(bias);
 }
 
 // The sum's two steps of the tape. The norm is recorded last, so in the backward pass it is the last to add
@@ -68,16 +68,16 @@ struct Fused {
 
 }  // namespace
 
-NormedSum residual_norm(const Tensor& x, const Tensor& branch, double p, uint64_t key, const Tensor& weight,
-                        const Tensor& bias, double eps, const std::string& norm_path) {
-  if (!is_fused(x, branch, p, weight, bias)) {
-    const Tensor sum = drop_path(x, branch, p, key);
+NormedSum residual_norm(const Tensor& x, const Tensor& branch, const PathDraw& draw, const Tensor& weight,
+                        const Tensor& bias, double eps, const std::string& norm_path, const Tensor& images) {
+  if (images.defined() || !is_fused(x, branch, draw, weight, bias)) {
+    const Tensor sum = drop_path(x, branch, draw);
     const ModuleScope norm(norm_path);
-    return {sum, layer_norm(sum, weight, bias, eps)};
+    return {sum, layer_norm(sum, weight, bias, eps, images)};
   }
   const int64_t width = x.dim(-1), rows = x.elements() / width;
   const auto like = [&](const Shape& shape, DType type) { return Tensor::empty(shape, type, x.device()); };
-  Fused made{{{rows, width}, rows / x.dim(0), p, key},
+  Fused made{{{rows, width}, rows / x.dim(0), draw.p, draw.key},
              like(x.shape(), x.dtype()),
              like({rows}, wide(x.dtype())),
              like({rows}, wide(x.dtype()))};

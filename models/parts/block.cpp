@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/autograd/observe.h"
-#include "engine/ops/dropout.h"
+#include "engine/core/dispatch.h"
 #include "engine/ops/elementwise.h"
 #include "models/parts/class_token.h"
 
@@ -18,17 +18,18 @@ Block::Block(const Scope& scope, int64_t dim, const AttentionOptions& attention,
       drop_path(drop_rate),
       path(scope.path()) {}
 
-Tensor Block::after_attention(const Tensor& x, const Tensor& attended, Pass& pass) const {
+Tensor Block::after_attention(const Tensor& x, const Tensor& attended, const BlockDraws& draws) const {
   const auto scaled = [&](const Tensor& branch) {
     return branch_scale == 1 ? branch : scale(branch, branch_scale);
   };
-  const auto [y, normed] = residual(x, scaled(attended), drop_path, pass, norm2);
-  return residual(y, scaled(mlp(normed)), drop_path, pass);
+  const auto [y, normed] = norm2.of_residual(x, scaled(attended), draws.attention, draws.mlp.images);
+  return tessera::drop_path(y, scaled(mlp(normed)), draws.mlp);
 }
 
 Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const {
   const ModuleScope here(path);
-  return after_attention(x, attn(norm1(x), omega), pass);
+  const BlockDraws draws(x, drop_path, pass);
+  return after_attention(x, attn(norm1(x, draws.attention.images), omega), draws);
 }
 
 // The slice comes before the norm, so that in the backward pass the norm writes all of dx, to which the
@@ -36,7 +37,8 @@ Tensor Block::operator()(const Tensor& x, const Tensor& omega, Pass& pass) const
 Tensor Block::of_first(const Tensor& x, const Tensor& omega, Pass& pass) const {
   const ModuleScope here(path);
   const Tensor first = first_token(x);
-  return after_attention(first, attn.of_first(norm1(x), omega), pass);
+  const BlockDraws draws(x, drop_path, pass);
+  return after_attention(first, attn.of_first(norm1(x, draws.attention.images), omega), draws);
 }
 
 bool leaves_out_tokens(const Tensor& x, const Pass& pass) {
@@ -66,14 +68,16 @@ std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* defau
   return rates;
 }
 
-Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass) {
-  const bool drops = pass.drops() && rate > 0;
-  return drop_path(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
+PathDraw draw_path(double rate, Pass& pass) {
+  if (!pass.drops() || rate == 0) return {};
+  return {rate, pass.key()};
 }
 
-NormedSum residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass, const LayerNorm& norm) {
-  const bool drops = pass.drops() && rate > 0;
-  return norm.of_residual(x, branch, drops ? rate : 0.0, drops ? pass.key() : 0);
+BlockDraws::BlockDraws(const Tensor& x, double rate, Pass& pass)
+    : attention(draw_path(rate, pass)), mlp(draw_path(rate, pass)) {
+  // A dry run measures the memory of a step, which is largest where no image drops a branch.
+  if (!pass.answer_only || x.device() != Device::cpu || DryRun::active()) return;
+  for (PathDraw* draw : {&attention, &mlp}) draw->images = kept_images(x.dim(0), draw->p, draw->key);
 }
 
 }  // namespace tessera

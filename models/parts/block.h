@@ -11,6 +11,18 @@
 
 namespace tessera {
 
+/// Draws which images drop a residual branch: in training each with probability `rate`.
+PathDraw draw_path(double rate, Pass& pass);
+
+/// The draws of a block's two branches of x [B, ...], for branches that treat every image by itself. Where
+/// the pass wants the answer only, on a CPU, the images that drop a branch are left out of its computation
+/// (as in DINOv2; Oquab et al., 2023): exact, because what they would compute is multiplied by 0.
+struct BlockDraws {
+  BlockDraws(const Tensor& x, double rate, Pass& pass);
+
+  PathDraw attention, mlp;
+};
+
 /// A pre-norm transformer block; training drops its branches per image (stochastic depth):
 ///   x = x + c Attention(LN(x));  x = x + c MLP(LN(x)),  c = branch_scale
 struct Block {
@@ -33,7 +45,7 @@ struct Block {
   std::string path;
 
  private:
-  Tensor after_attention(const Tensor& x, const Tensor& attended, Pass& pass) const;
+  Tensor after_attention(const Tensor& x, const Tensor& attended, const BlockDraws& draws) const;
 };
 
 /// The class token, row 0, of what the blocks make one after another of x [B, N, D]; -> [B, D]. Of the last
@@ -50,10 +62,5 @@ double read_rate(Fields& fields, const char* key, double otherwise = 0);
 /// Reads "drop_path" and "drop_path_rule" into one rate per block. Rule `constant` gives every block the
 /// rate; `linear` rises from 0 at the first block to the rate at the last.
 std::vector<double> drop_rates(Fields& fields, int64_t blocks, const char* default_rule);
-
-/// x + branch; in training the branch is dropped per image with probability `rate`.
-Tensor residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass);
-/// The same, and its norm.
-NormedSum residual(const Tensor& x, const Tensor& branch, double rate, Pass& pass, const LayerNorm& norm);
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -35,7 +36,7 @@ TEST_CASE("large blocks: they lie side by side, and no two share a byte") {
   }
 }
 
-TEST_CASE("large blocks: what is given back is joined, taken again and empty") {
+TEST_CASE("large blocks: what is given back is joined and taken again, and empty once trimmed") {
   LargeBlocks blocks;
   void* const first = blocks.take(8 * page);
   void* const second = blocks.take(8 * page);
@@ -43,11 +44,23 @@ TEST_CASE("large blocks: what is given back is joined, taken again and empty") {
   void* const last = blocks.take(8 * page);
   std::memset(first, 1, 24 * page);
   for (void* block : {first, third, second}) CHECK(blocks.give(block));  // the last one joins both sides
-  char* const again = bytes_of(blocks.take(24 * page));
+  const LargeBlocks::Held held = blocks.held();
+  CHECK(held.bytes == 32 * page);
+  char* again = bytes_of(blocks.take(24 * page));
   CHECK(again == first);
-  int64_t kept = 0;
-  for (size_t i = 0; i < 24 * page; ++i) kept += again[i] != 0;
-  CHECK(kept == 0);
+  const auto not_zero = [&] {
+    return std::count_if(again, again + 24 * page, [](char c) { return c != 0; });
+  };
+  CHECK(not_zero() == static_cast<int64_t>(24 * page));
+  CHECK(blocks.held().bytes == held.bytes);
+  CHECK(blocks.held().askings == held.askings);
+  CHECK(blocks.give(again));
+  blocks.trim();
+  CHECK(blocks.held().bytes == 8 * page);
+  again = bytes_of(blocks.take(24 * page));
+  CHECK(again == first);
+  CHECK(not_zero() == 0);
+  CHECK(blocks.held().askings == held.askings + 1);
   // The smallest range that holds a block is cut, so that the region's rest stays whole.
   CHECK(blocks.give(again));
   CHECK(blocks.take(2 * page) == first);

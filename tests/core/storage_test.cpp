@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/error.h"
@@ -32,6 +33,22 @@ TEST_CASE("storage: a freed block serves the next request of its size") {
   CHECK(y.raw() == block);
   for (int i = 0; i < 10; ++i) Tensor::empty({12345});
   CHECK(stats().system_allocations <= before + 1);
+}
+
+TEST_CASE("storage: freed memory serves blocks of other sizes, so that sizes that change take no more") {
+  release_cached(Device::cpu);
+  for (const int64_t unit : {int64_t{100}, int64_t{1} << 16}) {
+    const auto step = [&](int64_t shorter) {  // eight blocks, each a little shorter than it might be
+      std::vector<Tensor> blocks;
+      for (int64_t i = 0; i < 8; ++i) blocks.push_back(Tensor::empty({(64 - (i * shorter) % 8) * unit}));
+    };
+    step(0);
+    const MemoryStats first = stats();
+    for (int64_t i = 1; i < 20; ++i) step(i);
+    CHECK(stats().reserved == first.reserved);
+    CHECK(stats().system_allocations == first.system_allocations);
+    CHECK(stats().in_use == first.in_use);
+  }
 }
 
 TEST_CASE("storage: what is in use, and the most there was") {

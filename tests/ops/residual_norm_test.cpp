@@ -36,11 +36,11 @@ std::vector<std::vector<double>> results(const Asked& asked, Device device, bool
                bias = make({asked.width}, 0.3);
   Tape tape;
   const auto plain = [&] {
-    const Tensor sum = drop_path(x, branch, asked.p, 7);
+    const Tensor sum = drop_path(x, branch, {asked.p, 7});
     return NormedSum{sum, layer_norm(sum, weight, bias, 1e-5)};
   };
   const auto [sum_of_both, normed] =
-      fused ? residual_norm(x, branch, asked.p, 7, weight, bias, 1e-5, "norm") : plain();
+      fused ? residual_norm(x, branch, {asked.p, 7}, weight, bias, 1e-5, "norm") : plain();
   const Tensor used = asked.uses_norm ? add(multiply(normed, normed), sum_of_both) : sum_of_both;
   tape.backward(sum(multiply(used, used)));
   std::vector<std::vector<double>> all;
@@ -77,9 +77,9 @@ TEST_CASE("cuda: residual_norm has the bits of drop_path and layer_norm") {
 TEST_CASE("residual_norm refuses what the two ops refuse") {
   const auto make = [](const Shape& shape) { return wave(shape, 1, DType::f32, Device::cpu); };
   const Tensor x = make({2, 3}), weight = make({3}), bias = make({3});
-  CHECK_THROWS_WITH(residual_norm(x, make({2, 4}), 0, 0, weight, bias, 1e-5, "norm"),
+  CHECK_THROWS_WITH(residual_norm(x, make({2, 4}), {}, weight, bias, 1e-5, "norm"),
                     doctest::Contains("one type and shape are wanted"));
-  CHECK_THROWS_WITH(residual_norm(x, x, 1.5, 0, weight, bias, 1e-5, "norm"), doctest::Contains("drop_path"));
-  CHECK_THROWS_WITH(residual_norm(x, x, 0, 0, make({4}), bias, 1e-5, "norm"),
+  CHECK_THROWS_WITH(residual_norm(x, x, {1.5, 0}, weight, bias, 1e-5, "norm"), doctest::Contains("drop_path"));
+  CHECK_THROWS_WITH(residual_norm(x, x, {}, make({4}), bias, 1e-5, "norm"),
                     doctest::Contains("layer_norm"));
 }

@@ -84,12 +84,22 @@ Json profile_rows(const Profile& profile) {
   return rows;
 }
 
+// The multiply-accumulates of a forward pass of a batch: those of the profiled steps, which leave out what
+// stochastic depth drops; without any, all of the model's.
+double macs_of_batch(const Options& options, const Json& config, const Profile& profile) {
+  if (profile.steps() == 0)
+    return static_cast<double>(cost_of(config, options.device == Device::cpu).macs) *
+           static_cast<double>(options.batch);
+  double macs = 0;
+  for (const Profile::Entry& entry : profile.entries()) macs += static_cast<double>(entry.macs);
+  return macs / static_cast<double>(profile.steps());
+}
+
 // Forward and backward are 2 and 4 operations for each multiply-accumulate of a forward pass.
 Json describe(const Options& options, const std::string& model, const Json& config, int64_t micro_batch,
               const Measured& measured, const Profile& profile) {
   const auto batch = static_cast<double>(options.batch), steps = static_cast<double>(profile.steps());
-  const double gflops = 6e-9 * static_cast<double>(cost_of(config, options.device == Device::cpu).macs) *
-                        batch / measured.seconds;
+  const double gflops = 6e-9 * macs_of_batch(options, config, profile) / measured.seconds;
   const auto per_step = [&](double seconds) { return steps > 0 ? Json(seconds / steps) : Json(); };
   Json row{{"model", model},
            {"device", name(options.device)},
@@ -239,8 +249,8 @@ void add_bench_train(Command& bench) {
        "tessera bench train --model vit --threads 1 --profile",
        "tessera bench train --all --image-size 64 --classes 200 --batch 16 --steps 3 --warmup 1 --json"},
       "A step is that of tessera train: forward, backward and AdamW. It counts 6 operations for each\n"
-      "multiply-accumulate of a forward pass, also where convolutions take fewer by minimal filtering;\n"
-      "the GEMM peak is measured in the same run and threads.");
+      "multiply-accumulate of a forward pass that runs, also where convolutions take fewer by minimal\n"
+      "filtering; the GEMM peak is measured in the same run and threads.");
   const auto options = std::make_shared<Options>();
   Option* model = options->add_to(command, {DType::f32, DType::f64});
   Option* presets =
