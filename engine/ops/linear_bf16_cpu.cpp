@@ -191,7 +191,7 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
                           const bf16* x, const bf16* weight, const LayerGradients<bf16>& gradients) {
   const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const WeightSums by(rows, in, out);
+  const WeightSums by(rows, in, out, chunk_length(512));
   const int64_t width = whole_bf16_vectors(in), group = by.group;
   const Workspace<bf16> panels(dx ? bf16_packed_elements(out, in) : 0),
       x_panels(dweight && by.few ? bf16_packed_elements(rows, in) : 0);

@@ -235,7 +235,7 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   using W = Wide<T>;
   const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const WeightSums by(rows, in, out);
+  const WeightSums by(rows, in, out, chunk_length(240));
   const int64_t group = by.group;
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
   const bool packs = dweight && by.few;

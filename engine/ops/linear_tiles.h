@@ -72,9 +72,10 @@ struct WeightSums {
   int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
   int64_t slab;           // outputs of a slab; the bits do not depend on it
 
-  WeightSums(int64_t rows, int64_t in, int64_t out) {
+  // A group has at least `least_group` rows.
+  WeightSums(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
     constexpr int64_t most_groups = 8, most_summed = 1 << 23;
-    const int64_t least_group = chunk_length(512), least_slab = 2 * least_rows();
+    const int64_t least_slab = 2 * least_rows();
     few = rows < most_groups * least_group;
     by_groups = !few && most_groups * out * in <= most_summed;
     group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, least_rows()));
