@@ -26,16 +26,15 @@ class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
 
-  // A block of at least `bytes`, which becomes the block's size.
-  void* take(size_t& bytes) {
+  void* take(size_t bytes) {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
     const bool constant = set_ != no_set && ConstantBlocks::active();
     auto fit = constant ? waiting_.end() : waiting_.find({set_, bytes});
     if (fit == waiting_.end() && !constant) fit = smallest_fit(bytes);
     if (fit != waiting_.end()) {
-      bytes = fit->first.bytes;
       block = fit->second;
+      if (fit->first.bytes > bytes) larger_.emplace(block, fit->first.bytes);
       waiting_.erase(fit);
     } else {
       block = ask_system(bytes);
@@ -49,6 +48,7 @@ class Pool {
   void give(void* block, size_t bytes) {
     std::lock_guard lock(mutex_);
     stats_.in_use -= bytes;
+    if (const auto larger = larger_.extract(block)) bytes = larger.mapped();
     try {
       keep(block, bytes);
     } catch (const std::bad_alloc&) {  // there is no memory even to note it; a destructor may not fail
@@ -111,12 +111,12 @@ class Pool {
   };
   using Waiting = std::multimap<Key, void*>;
 
-  // A block of no set, a quarter larger at most. Stochastic depth leaves out other images at every step, so
-  // that sizes rarely come back.
+  // A block of no set; on a CPU a quarter larger at most, because there stochastic depth leaves out other
+  // images at every step, so that sizes rarely come back.
   Waiting::iterator smallest_fit(size_t bytes) {
+    const size_t most = device_ == Device::cpu ? bytes + bytes / 4 : bytes;
     const auto fit = waiting_.lower_bound({no_set, bytes});
-    const bool fits =
-        fit != waiting_.end() && fit->first.set == no_set && fit->first.bytes <= bytes + bytes / 4;
+    const bool fits = fit != waiting_.end() && fit->first.set == no_set && fit->first.bytes <= most;
     return fits ? fit : waiting_.end();
   }
 
@@ -170,6 +170,7 @@ class Pool {
   Device device_;
   std::mutex mutex_;
   Waiting waiting_;
+  std::unordered_map<void*, size_t> larger_;                     // sizes of blocks that exceed their storages
   std::unordered_map<void*, Home> home_;                         // where each block of a set belongs
   std::multimap<uint64_t, std::pair<size_t, void*>> constants_;  // unused, kept until their set ends
   uint64_t set_ = no_set, sets_made_ = no_set;                   // set_ is filled now

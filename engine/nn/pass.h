@@ -12,8 +12,8 @@ struct Pass {
   bool training = false;
   Random random{0};
   bool drop = true;
-  /// Only the answer and the gradients are wanted. A network may leave out what they do not depend on, such
-  /// as the tokens of its last block that no head reads.
+  /// Only the answer and the gradients are wanted. A network may leave out what they do not depend on: tokens
+  /// of its last block that no head reads, and images that drop a branch.
   bool answer_only = false;
   uint64_t keys = 0;  ///< how many keys have been drawn
 

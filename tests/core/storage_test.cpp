@@ -51,6 +51,24 @@ TEST_CASE("storage: freed memory serves blocks of other sizes, so that sizes tha
   }
 }
 
+TEST_CASE("storage: what is in use is what was asked for, in a larger block too") {
+  release_cached(Device::cpu);
+  const void* large = nullptr;
+  {
+    const Tensor x = Tensor::empty({50 << 10}, DType::u8);
+    large = x.raw();
+  }
+  const MemoryStats start = stats();
+  {
+    const Tensor y = Tensor::empty({45 << 10}, DType::u8);
+    CHECK(y.raw() == large);
+    CHECK(stats().in_use == start.in_use + (45 << 10));
+  }
+  CHECK(stats().in_use == start.in_use);
+  CHECK(Tensor::empty({50 << 10}, DType::u8).raw() == large);
+  CHECK(stats().reserved == start.reserved);
+}
+
 TEST_CASE("storage: what is in use, and the most there was") {
   release_cached(Device::cpu);
   const MemoryStats start = stats();
