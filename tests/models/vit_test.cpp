@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
 #include "engine/ops/loss.h"
 #include "models/presets.h"
@@ -105,11 +106,13 @@ TEST_CASE("a pass that wants the answer only drops the same paths and gives the 
       CAPTURE(training);
       const auto logits = [&](bool answer_only) {
         Pass pass{.training = training, .random = Random(5), .answer_only = answer_only};
-        const std::vector<double> values = model.logits(images.to(type), pass).values();
+        const Tensor answer = model.logits(images.to(type), pass);
         CHECK(pass.keys == (training ? 4u : 0u));
-        return values;
+        return answer;
       };
-      CHECK(logits(true) == logits(false));
+      // The same bits but where a build without optimisation fuses products and sums of some kernels only.
+      const double rounding = type == DType::f64 ? 1e-14 : type == DType::f32 ? 1e-6 : 0.01;
+      CHECK(relative_error(logits(true), logits(false)) <= rounding);
     }
   }
 }
