@@ -32,7 +32,7 @@ class DeviceBackend {
   // At least `bytes` bytes aligned to 64. Fails with the amount where there is no more.
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* block, size_t bytes) = 0;
-  // Whether release() keeps the memory of a block of this size, for blocks of any size that come later.
+  // keeps() says whether release() holds on to a block of this size, whose memory then serves any block.
   virtual bool keeps(size_t /*bytes*/) const { return false; }
   struct Kept {
     size_t bytes = 0;          // in such blocks, or kept

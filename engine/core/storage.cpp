@@ -148,7 +148,7 @@ class Pool {
     return block;
   }
 
-  // Whether the device's backend keeps and counts the memory of such blocks.
+  // The device's backend may keep and count the memory of such blocks itself.
   bool keeps_itself(size_t bytes) const { return device_ == Device::cpu && cpu_backend().keeps(bytes); }
 
   void release_all() {  // but for the blocks of sets

@@ -23,7 +23,7 @@ void draw(uint64_t key, int64_t first, uint32_t* draws) {
   }
 }
 
-// What multiplies image `image` of a branch.
+// The factor m / (1 - p) of image `image` of a branch.
 template <class T> Wide<T> path_factor(int64_t image, double p, uint64_t key) {
   return path_kept(image, p, key) ? Wide<T>(1 / (1 - p)) : Wide<T>(0);
 }

@@ -17,7 +17,7 @@ template <class Dev> struct DropoutKernels {
   template <class T>
   static void drop_path(RowsSize size, double p, uint64_t key, const T* x, const T* f, Target<T> y);
 
-  // The same of an f that has the rows of `images` alone, among which are all that keep it. On a CPU.
+  // f of drop_path() has the rows of `images` alone here, among which are all that keep it. On a CPU.
   template <class T>
   static void add_branch(RowsSize size, double p, uint64_t key, ImageList images, const T* x, const T* f,
                          T* y);

@@ -10,8 +10,8 @@ namespace tessera {
 // Fails in the name of `op` unless `images` is i64 [K] on the host, rising, K above 0, each below `batch`.
 void check_images(const char* op, const Tensor& images, int64_t batch);
 
-// Whether kernels take images of x where they lie: on a CPU, and where nobody looks at each op. Elsewhere
-// take() copies them.
+// Kernels take images of x where they lie on a CPU, unless somebody looks at each op: true. Elsewhere take()
+// copies them: false.
 bool has_image_kernels(const Tensor& x);
 
 // `images` as kernels take them; null for an undefined tensor.

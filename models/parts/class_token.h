@@ -12,7 +12,7 @@ inline Tensor with_class_token(const Tensor& cls, const Tensor& x) {
 // Takes the first token, which the class token is, of each image. [B, 1 + N, D] -> [B, 1, D]
 inline Tensor first_token(const Tensor& x) { return slice(x, 1, 0, 1); }
 
-// The same without the axis of tokens. [B, 1 + N, D] -> [B, D]
+// Takes the first token of each image without the axis of tokens. [B, 1 + N, D] -> [B, D]
 inline Tensor class_token_of(const Tensor& x) { return first_token(x).reshape({x.dim(0), x.dim(2)}); }
 
 }  // namespace tessera

@@ -110,7 +110,7 @@ TEST_CASE("a pass that wants the answer only drops the same paths and gives the 
         CHECK(pass.keys == (training ? 4u : 0u));
         return answer;
       };
-      // The same bits but where a build without optimisation fuses products and sums of some kernels only.
+      // Both have the same bits, unless a build without optimisation fuses products and sums unevenly.
       const double rounding = type == DType::f64 ? 1e-14 : type == DType::f32 ? 1e-6 : 0.01;
       CHECK(relative_error(logits(true), logits(false)) <= rounding);
     }

@@ -79,7 +79,7 @@ TEST_CASE("residual_norm refuses what the two ops refuse") {
   const Tensor x = make({2, 3}), weight = make({3}), bias = make({3});
   CHECK_THROWS_WITH(residual_norm(x, make({2, 4}), {}, weight, bias, 1e-5, "norm"),
                     doctest::Contains("one type and shape are wanted"));
-  CHECK_THROWS_WITH(residual_norm(x, x, {1.5, 0}, weight, bias, 1e-5, "norm"), doctest::Contains("drop_path"));
-  CHECK_THROWS_WITH(residual_norm(x, x, {}, make({4}), bias, 1e-5, "norm"),
-                    doctest::Contains("layer_norm"));
+  CHECK_THROWS_WITH(residual_norm(x, x, {1.5, 0}, weight, bias, 1e-5, "norm"),
+                    doctest::Contains("drop_path"));
+  CHECK_THROWS_WITH(residual_norm(x, x, {}, make({4}), bias, 1e-5, "norm"), doctest::Contains("layer_norm"));
 }

@@ -84,12 +84,11 @@ Json profile_rows(const Profile& profile) {
   return rows;
 }
 
-// The multiply-accumulates of a forward pass of a batch: those of the profiled steps, which leave out what
-// stochastic depth drops; without any, all of the model's.
+// The multiply-accumulates of a forward pass of a batch are counted in the profiled steps, which leave out
+// what stochastic depth drops. A GPU that profiled none computes all of the model's.
 double macs_of_batch(const Options& options, const Json& config, const Profile& profile) {
   if (profile.steps() == 0)
-    return static_cast<double>(cost_of(config, options.device == Device::cpu).macs) *
-           static_cast<double>(options.batch);
+    return static_cast<double>(cost_of(config).macs) * static_cast<double>(options.batch);
   double macs = 0;
   for (const Profile::Entry& entry : profile.entries()) macs += static_cast<double>(entry.macs);
   return macs / static_cast<double>(profile.steps());
