@@ -10,6 +10,7 @@
 #include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_bf16.h"
+#include "engine/ops/linear_dz.h"
 #include "engine/ops/linear_tiles.h"
 
 // As linear_cpu.cpp, with the products of engine/cpu/bf16_gemm.h: x, dy and the weight are read as they are
@@ -61,27 +62,20 @@ void pack_all(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor
 struct BackwardPass {
   const Bf16Kernels& kernels;
   LinearSize size;
-  const bf16 *dy, *x;
-  bf16* slope;
+  LinearDz<bf16> dz_of;
+  const bf16* x;
   Target<bf16> dx;
   const bf16* weight;    // packed in panels
   const bf16* x_panels;  // all tiles of x, packed one after another; null if each use packs its own
   int64_t width;
+  bool dx_follows;  // dx is made after every dz
 
   static int64_t rows_of_tile(int64_t rows) { return rows_a_tile(rows, 288); }
 
-  // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
-  const bf16* make_dz(int64_t at, int64_t n) const {
-    if (!slope) return dy + at;
-    bf16* dz = slope + at;
-    const bf16* from = dy + at;
-    write_each(0, n, dz, false, [=](int64_t i) { return float(from[i]) * float(dz[i]); });
-    return dz;
-  }
-
-  void add_bias_gradient(int64_t rows, const bf16* dz, float* sum) const {
+  // sum [outs] += some rows of dz.
+  void add_bias_gradient(int64_t rows, int64_t outs, const bf16* dz, float* sum) const {
     for (int64_t i = 0; i < rows; ++i)
-      write_each(0, size.out, sum, true, [row = dz + i * size.out](int64_t j) { return float(row[j]); });
+      write_each(0, outs, sum, true, [row = dz + i * size.out](int64_t j) { return float(row[j]); });
   }
 
   void input_gradient(int64_t row, int64_t rows, const bf16* dz) const {
@@ -117,16 +111,18 @@ struct BackwardPass {
     }
   }
 
-  // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.
-  void group(int64_t begin, int64_t end, float* dweight_sum, float* dbias_sum) const {
-    if (dbias_sum) std::fill_n(dbias_sum, size.out, 0.0f);
-    const int64_t step = rows_of_tile(end - begin);
+  // The gradients that outputs [from, from + outs) of rows [begin, begin + rows) bring, tile by tile. The
+  // sums are written; either may be null.
+  void share(int64_t begin, int64_t rows, int64_t from, int64_t outs, float* dweight_sum,
+             float* dbias_sum) const {
+    if (dbias_sum) std::fill_n(dbias_sum, outs, 0.0f);
+    const int64_t step = rows_of_tile(rows), end = begin + rows;
     for (int64_t row = begin; row < end; row += step) {
-      const int64_t rows = std::min(step, end - row);
-      const bf16* dz = make_dz(row * size.out, rows * size.out);
-      if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
-      if (dx) input_gradient(row, rows, dz);
-      if (dweight_sum) weight_gradient(row, rows, dz, size.out, row == begin, dweight_sum);
+      const int64_t some = std::min(step, end - row);
+      const bf16* dz = dz_of.make(row, some, from, outs);
+      if (dbias_sum) add_bias_gradient(some, outs, dz, dbias_sum);
+      if (dx && !dx_follows) input_gradient(row, some, dz);
+      if (dweight_sum) weight_gradient(row, some, dz, outs, row == begin, dweight_sum);
     }
   }
 
@@ -134,8 +130,8 @@ struct BackwardPass {
   void slab(int64_t begin, int64_t end, float* dweight_sum) const {
     const int64_t step = tile_of_slabs();
     for (int64_t row = 0; row < size.rows; row += step)
-      weight_gradient(row, std::min(step, size.rows - row), (slope ? slope : dy) + row * size.out + begin,
-                      end - begin, row == 0, dweight_sum);
+      weight_gradient(row, std::min(step, size.rows - row), dz_of.at(row, begin), end - begin, row == 0,
+                      dweight_sum);
   }
 
   // An even number of rows, so that the panels of the tiles before a row fill that row's share of x_panels.
@@ -191,33 +187,36 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
                           const bf16* x, const bf16* weight, const LayerGradients<bf16>& gradients) {
   const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const WeightSums by(rows, in, out, chunk_length(512));
-  const int64_t width = whole_bf16_vectors(in), group = by.group;
+  const BackwardShares by(rows, in, out, chunk_length(512));
+  const int64_t width = whole_bf16_vectors(in);
   const Workspace<bf16> panels(dx ? bf16_packed_elements(out, in) : 0),
       x_panels(dweight && by.few ? bf16_packed_elements(rows, in) : 0);
   const Workspace<float> dweight_sums(dweight ? by.sums() * out * width : 0),
       dbias_sums(dbias ? by.groups * out : 0);
   if (DryRun::active()) return;
   if (dx) pack_all(kernels, out, in, {weight, in}, panels.data());
-  const BackwardPass pass{kernels, size, dy, x, slope, dx, panels.data(), by.few ? x_panels.data() : nullptr,
-                          width};
-  if (rows == 0) {  // there is no tile to write the sums
-    if (dweight) std::fill_n(dweight_sums.data(), out * width, 0.0f);
-    if (dbias) std::fill_n(dbias_sums.data(), out, 0.0f);
-  }
-  parallel_for(rows, group, [&, out = out](int64_t begin, int64_t end) {
-    const int64_t g = begin / group;
-    pass.group(begin, end, dweight && by.by_groups ? dweight_sums.data() + g * out * width : nullptr,
-               dbias ? dbias_sums.data() + g * out : nullptr);
+  const bf16* all_x = by.few ? x_panels.data() : nullptr;
+  const bool dx_follows = !by.few && !by.whole();
+  const BackwardPass pass{kernels, size, {dy, slope, out}, x, dx, panels.data(), all_x, width, dx_follows};
+  by.each(rows, out, [&, out = out](int64_t group, int64_t row, int64_t some, int64_t from, int64_t outs) {
+    const int64_t first = group * out + from;
+    pass.share(row, some, from, outs, dweight && !by.few ? dweight_sums.data() + first * width : nullptr,
+               dbias ? dbias_sums.data() + first : nullptr);
   });
-  if (dweight && by.few)
+  if (dx && pass.dx_follows)
+    parallel_for(rows, rows_a_tile(rows_a_group(rows, least_rows())),
+                 [&, out = out](int64_t begin, int64_t end) {
+                   pass.input_gradient(begin, end - begin, pass.dz_of.at(begin));
+                 });
+  if (dweight && by.few) {
+    if (rows == 0) std::fill_n(dweight_sums.data(), out * width, 0.0f);  // there is no tile to write them
     parallel_for(rows, pass.tile_of_slabs(), [&, in = in](int64_t begin, int64_t end) {
       pass.pack_tile(begin, end - begin, x_panels.data() + begin * whole_bf16_panels(in));
     });
-  if (dweight && !by.by_groups)
-    parallel_for(out, by.slab, [&](int64_t begin, int64_t end) {
+    parallel_for(out, BackwardShares::rows_a_slab(out, 1), [&](int64_t begin, int64_t end) {
       pass.slab(begin, end, dweight_sums.data() + begin * width);
     });
+  }
   if (dweight) total(kernels, by.sums(), out, in, width, dweight_sums.data(), dweight);
   if (dbias) total(kernels, by.groups, 1, out, out, dbias_sums.data(), dbias);
 }

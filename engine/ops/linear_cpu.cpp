@@ -8,6 +8,7 @@
 #include "engine/cpu/panel_gemm.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/linear_bf16.h"
+#include "engine/ops/linear_dz.h"
 #include "engine/ops/linear_kernels.h"
 #include "engine/ops/linear_tiles.h"
 
@@ -60,41 +61,37 @@ template <class T> struct BackwardPass {
   using W = Wide<T>;
 
   LinearSize size;
-  bool few;  // The rows are few: dx and dweight are made by blocks, after every dz.
-  const T *dy, *x;
-  T* slope;
+  bool dx_follows;  // dx is made by blocks, after every dz
+  LinearDz<T> dz_of;
+  const T* x;
   Target<T> dx;
   const W* weight;         // packed in panels
   W *x_panels, *dz_bands;  // all of x and of dz, packed for the blocks of few rows; x_panels may be null
 
-  // All of dz, after it has been made.
-  const T* made_dz() const { return slope ? slope : dy; }
-
-  // dz = dy slope for the n elements from `at` on; it overwrites the slope. Without a slope dz is dy.
-  const T* make_dz(int64_t at, int64_t n) const {
-    if (!slope) return dy + at;
-    T* dz = slope + at;
-    const T* from = dy + at;
-    write_each(0, n, dz, false, [=](int64_t i) { return W(from[i]) * W(dz[i]); });
-    return dz;
+  // `outs` columns of some rows of dz in W: where they lie, or a copy.
+  Rows<const W> widened(const T* dz, int64_t rows, int64_t outs) const {
+    if constexpr (std::is_same_v<T, W>) return {dz, size.out};
+    W* const copy = thread_scratch<W, of_in>(rows * outs);
+    for (int64_t i = 0; i < rows; ++i) std::copy_n(dz + i * size.out, outs, copy + i * outs);
+    return {copy, outs};
   }
 
-  // sum [out] += the rows of dz, four at a time, so that the sum is loaded and stored once for them.
-  void add_bias_gradient(int64_t rows, const W* dz, W* sum) const {
-    const int64_t out = size.out;
+  // sum [outs] += the rows of dz, four at a time, so that the sum is loaded and stored once for them.
+  void add_bias_gradient(int64_t rows, int64_t outs, Rows<const W> dz, W* sum) const {
     int64_t i = 0;
     for (; i + 4 <= rows; i += 4)
-      write_each(0, out, sum, false, [sum, out, row = dz + i * out](int64_t j) {
+      write_each(0, outs, sum, false, [sum, out = dz.row, row = dz.data + i * dz.row](int64_t j) {
         return sum[j] + row[j] + row[out + j] + row[2 * out + j] + row[3 * out + j];
       });
-    for (; i < rows; ++i) write_each(0, out, sum, true, [row = dz + i * out](int64_t j) { return row[j]; });
+    for (; i < rows; ++i)
+      write_each(0, outs, sum, true, [row = dz.data + i * dz.row](int64_t j) { return row[j]; });
   }
 
   // The columns [column, column + columns) of dx for some rows. dz [rows, out]
-  void input_gradient(int64_t row, int64_t rows, int64_t column, int64_t columns, const W* dz) const {
+  void input_gradient(int64_t row, int64_t rows, int64_t column, int64_t columns, Rows<const W> dz) const {
     T* to = dx.data + row * size.in + column;
     const auto multiply = [&](Rows<W> target, bool add) {
-      panel_gemm<W>(rows, columns, size.out, {dz, size.out, 1}, weight + column * size.out,
+      panel_gemm<W>(rows, columns, size.out, {dz.data, dz.row, 1}, weight + column * size.out,
                     {add ? target.data : nullptr, target.row}, target);
     };
     if constexpr (std::is_same_v<T, W>) {
@@ -107,40 +104,39 @@ template <class T> struct BackwardPass {
     }
   }
 
-  // A block of dx where the rows are few, after every dz has been made.
+  // A block of dx, after every dz has been made.
   void input_block(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    input_gradient(row, rows, column, columns, wide_copy<of_in>(made_dz() + row * size.out, rows * size.out));
+    input_gradient(row, rows, column, columns, widened(dz_of.at(row), rows, size.out));
   }
 
-  // sum [outs, in] += dz^T x for some rows of x and dz [rows, outs], `stride` elements from row to row of dz;
-  // `first` writes the sum instead.
-  void weight_gradient(int64_t row, int64_t rows, const W* dz, int64_t stride, int64_t outs, bool first,
-                       W* sum) const {
+  // sum [outs, in] += dz^T x for some rows of x and dz [rows, outs]; `first` writes the sum instead.
+  void weight_gradient(int64_t row, int64_t rows, int64_t outs, Rows<const W> dz, bool first, W* sum) const {
     const int64_t in = size.in;
     W* const panels = thread_scratch<W, of_panels>(packed_elements<W>(rows, in));
     pack_rows<T>(rows, in, x + row * in, rows, panels);
     W* const bands = thread_scratch<W, of_bands>(rows * outs);
-    pack_bands<W>(outs, rows, dz, stride, rows, 0, bands);
+    pack_bands<W>(outs, rows, dz.data, dz.row, rows, 0, bands);
     band_gemm<W>(outs, in, rows, bands, panels, {first ? nullptr : sum, in}, {sum, in});
   }
 
   // Packs some rows of x and of dz for the blocks.
-  void pack_for_blocks(int64_t row, int64_t rows, const W* dz) const {
+  void pack_for_blocks(int64_t row, int64_t rows, Rows<const W> dz) const {
     pack_rows<T>(rows, size.in, x + row * size.in, size.rows, x_panels + row * panel_width<W>);
-    pack_bands<W>(size.out, rows, dz, size.out, size.rows, row, dz_bands);
+    pack_bands<W>(size.out, rows, dz.data, dz.row, size.rows, row, dz_bands);
   }
 
-  // All gradients of rows [begin, end), tile by tile. The sums are written; either may be null.
-  void group(int64_t begin, int64_t end, W* dweight_sum, W* dbias_sum) const {
-    if (dbias_sum) std::fill_n(dbias_sum, size.out, W(0));
-    const int64_t step = rows_a_tile(end - begin);
+  // The gradients that outputs [from, from + outs) of rows [begin, begin + rows) bring, tile by tile. The
+  // sums are written; either may be null.
+  void share(int64_t begin, int64_t rows, int64_t from, int64_t outs, W* dweight_sum, W* dbias_sum) const {
+    if (dbias_sum) std::fill_n(dbias_sum, outs, W(0));
+    const int64_t step = rows_a_tile(rows), end = begin + rows;
     for (int64_t row = begin; row < end; row += step) {
-      const int64_t rows = std::min(step, end - row), n = rows * size.out;
-      const W* dz = wide_copy<of_in>(make_dz(row * size.out, n), n);
-      if (dbias_sum) add_bias_gradient(rows, dz, dbias_sum);
-      if (dx && !few) input_gradient(row, rows, 0, size.in, dz);
-      if (x_panels) pack_for_blocks(row, rows, dz);
-      if (dweight_sum) weight_gradient(row, rows, dz, size.out, size.out, row == begin, dweight_sum);
+      const int64_t some = std::min(step, end - row);
+      const Rows<const W> dz = widened(dz_of.make(row, some, from, outs), some, outs);
+      if (dbias_sum) add_bias_gradient(some, outs, dz, dbias_sum);
+      if (dx && !dx_follows) input_gradient(row, some, 0, size.in, dz);
+      if (x_panels) pack_for_blocks(row, some, dz);
+      if (dweight_sum) weight_gradient(row, some, outs, dz, row == begin, dweight_sum);
     }
   }
 
@@ -148,23 +144,6 @@ template <class T> struct BackwardPass {
   void weight_block(int64_t begin, int64_t outs, int64_t column, int64_t columns, W* dweight_sum) const {
     band_gemm<W>(outs, columns, size.rows, dz_bands + begin * size.rows, x_panels + column * size.rows,
                  {nullptr, 0}, {dweight_sum + begin * size.in + column, size.in});
-  }
-
-  // Rows [begin, end) of dweight over all rows of x, after every dz has been made: for weights so large that
-  // a sum for each group would take too much memory.
-  void slab(int64_t begin, int64_t end, W* dweight_sum) const {
-    const int64_t outs = end - begin, step = rows_a_tile(size.rows);
-    for (int64_t row = 0; row < size.rows; row += step) {
-      const int64_t rows = std::min(step, size.rows - row);
-      const T* dz = made_dz() + row * size.out + begin;
-      if constexpr (std::is_same_v<T, W>) {
-        weight_gradient(row, rows, dz, size.out, outs, row == 0, dweight_sum);
-      } else {
-        W* dz_slab = thread_scratch<W, of_in>(rows * outs);
-        for (int64_t i = 0; i < rows; ++i) std::copy_n(dz + i * size.out, outs, dz_slab + i * outs);
-        weight_gradient(row, rows, dz_slab, outs, outs, row == 0, dweight_sum);
-      }
-    }
   }
 };
 
@@ -235,8 +214,7 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   using W = Wide<T>;
   const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const WeightSums by(rows, in, out, chunk_length(240));
-  const int64_t group = by.group;
+  const BackwardShares by(rows, in, out, chunk_length(240));
   const Workspace<W> panels(dx ? packed_elements<W>(out, in) : 0);
   const bool packs = dweight && by.few;
   const Workspace<W> dweight_sums(dweight ? by.sums() * out * in : 0),
@@ -245,29 +223,21 @@ void LinearKernels<Cpu>::backward(const LinearSize& size, Activation, const T* d
   if (DryRun::active()) return;
   if (dx) pack_panels<T>(out, in, {weight, in, 1}, panels.data());
   W* const x_of_blocks = packs ? x_panels.data() : nullptr;
-  const BackwardPass<T> pass{size, by.few, dy, x, slope, dx, panels.data(), x_of_blocks, dz_bands.data()};
-  const auto group_of = [=](const Workspace<W>& of, int64_t begin, int64_t elements) {
-    return of.data() + begin / group * elements;
-  };
-  if (rows == 0) {  // there is no tile to write the sums
-    if (dweight) std::fill_n(dweight_sums.data(), out * in, W(0));
-    if (dbias) std::fill_n(dbias_sums.data(), out, W(0));
-  }
-  parallel_for(rows, group, [&, in = in, out = out](int64_t begin, int64_t end) {
-    pass.group(begin, end, dweight && by.by_groups ? group_of(dweight_sums, begin, out * in) : nullptr,
-               dbias ? group_of(dbias_sums, begin, out) : nullptr);
-  });
-  if (dx && by.few)
+  const BackwardPass<T> pass{size, !by.whole(),   {dy, slope, out}, x,
+                             dx,   panels.data(), x_of_blocks,      dz_bands.data()};
+  by.each(rows, out,
+          [&, in = in, out = out](int64_t group, int64_t row, int64_t some, int64_t from, int64_t outs) {
+            const int64_t first = group * out + from;
+            pass.share(row, some, from, outs, dweight && !by.few ? dweight_sums.data() + first * in : nullptr,
+                       dbias ? dbias_sums.data() + first : nullptr);
+          });
+  if (dx && pass.dx_follows)
     Blocks(rows, in, rows_a_tile(rows), 1, panel_width<W>).each([&](auto... block) {
       pass.input_block(block...);
     });
   if (packs)
     Blocks(out, in, rows_a_tile(out, chunk_length(192, block)), block, panel_width<W>)
         .each([&](auto... block) { pass.weight_block(block..., dweight_sums.data()); });
-  else if (dweight && !by.by_groups)
-    parallel_for(out, by.slab, [&, in = in](int64_t begin, int64_t end) {
-      pass.slab(begin, end, dweight_sums.data() + begin * in);
-    });
   if (dweight) total(by.sums(), out * in, dweight_sums.data(), dweight);
   if (dbias) total(by.groups, out, dbias_sums.data(), dbias);
 }

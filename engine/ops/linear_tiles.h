@@ -14,19 +14,18 @@ inline constexpr int64_t block = 12;  // rows whose sums a kernel holds in regis
 // The rows that a tile has at least, but for the last one.
 inline int64_t least_rows() { return chunk_length(block, block); }
 
-inline int64_t whole_blocks(int64_t rows) {
-  const int64_t least = least_rows();
-  return (rows + least - 1) / least * least;
-}
+inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
+
+inline int64_t whole_blocks(int64_t rows) { return parts_of(rows, least_rows()) * least_rows(); }
 
 // `rows` cut into `parts` nearly equal parts of whole blocks.
 inline int64_t part_of(int64_t rows, int64_t parts) {
-  return whole_blocks(std::max<int64_t>(1, (rows + parts - 1) / parts));
+  return whole_blocks(std::max<int64_t>(1, parts_of(rows, parts)));
 }
 
 // The rows of a tile: `rows` cut into equal parts of at most `most`, which the cache holds.
 inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block)) {
-  return part_of(rows, std::max<int64_t>(1, (rows + most - 1) / most));
+  return part_of(rows, std::max<int64_t>(1, parts_of(rows, most)));
 }
 
 // The rows of a group: enough equal groups to keep the threads busy, none much smaller than `least` rows.
@@ -44,46 +43,76 @@ struct Blocks {
 
   Blocks(int64_t c_rows, int64_t c_columns, int64_t most_high, int64_t unit, int64_t panel)
       : rows(c_rows), columns(c_columns) {
-    const int64_t team = threads(), least = parts(rows, most_high);
-    const int64_t down = least > team ? parts(least, team) * team : std::max<int64_t>(1, least);
-    high = std::max<int64_t>(1, parts(parts(rows, down), unit)) * unit;
-    const int64_t across = parts(8 * team, down);
-    wide = std::max(chunk_length(2, panel), parts(parts(columns, across), panel)) * panel;
+    const int64_t team = threads(), least = parts_of(rows, most_high);
+    const int64_t down = least > team ? parts_of(least, team) * team : std::max<int64_t>(1, least);
+    high = std::max<int64_t>(1, parts_of(parts_of(rows, down), unit)) * unit;
+    const int64_t across = parts_of(8 * team, down);
+    wide = std::max(chunk_length(2, panel), parts_of(parts_of(columns, across), panel)) * panel;
   }
 
   // Calls f(row, rows, column, columns) for every block, in parallel.
   template <class F> void each(const F& f) const {
-    const int64_t across = parts(columns, wide);
-    parallel_for(parts(rows, high) * across, 1, [&](int64_t b, int64_t) {
+    const int64_t across = parts_of(columns, wide);
+    parallel_for(parts_of(rows, high) * across, 1, [&](int64_t b, int64_t) {
       const int64_t row = b / across * high, column = b % across * wide;
       f(row, std::min(high, rows - row), column, std::min(wide, columns - column));
     });
   }
-
- private:
-  static int64_t parts(int64_t n, int64_t most) { return (n + most - 1) / most; }
 };
 
-// How the gradient of a weight [out, in] is summed: by groups of rows, each with a sum of its own; or, where
-// the rows are too few to keep the threads busy or the weight is large, over all rows, after every dz: by
-// slabs of its outputs or, for few rows in linear_cpu.cpp, by Blocks.
-struct WeightSums {
-  bool few, by_groups;
-  int64_t group, groups;  // rows of a group, and their number; the groups also sum the bias's gradient
-  int64_t slab;           // outputs of a slab; the bits do not depend on it
+// How the threads share the backward pass of a layer with a weight [out, in]. The rows are cut into groups,
+// each with sums of its own of dweight and dbias, and a group's outputs into slabs. The sums depend on the
+// sizes alone; the slabs, which the bits do not depend on, also depend on the number of threads:
+// * A group is one slab where the groups are as many as keep the threads busy. A thread then makes all
+//   gradients of its group, tile by tile in the cache.
+// * Otherwise, and for a weight so large that there is one sum of it, a thread makes dz, dbias and dweight of
+//   a slab; dx follows after every dz.
+// * The groups of `few` rows are small and make no dweight, which follows after every dz, too.
+struct BackwardShares {
+  bool few;
+  int64_t group, groups;  // rows of a group, and their number
+  int64_t slab, slabs;    // outputs of a slab, and their number in a group
 
-  // A group has at least `least_group` rows.
-  WeightSums(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
+  // The rows are few if eight groups would have less than `least_group` each.
+  BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
     constexpr int64_t most_groups = 8, most_summed = 1 << 23;
-    const int64_t least_slab = 2 * least_rows();
     few = rows < most_groups * least_group;
-    by_groups = !few && most_groups * out * in <= most_summed;
-    group = by_groups ? rows_a_group(rows, least_group) : rows_a_tile(rows_a_group(rows, least_rows()));
-    groups = std::max<int64_t>(1, (rows + group - 1) / group);
-    slab = std::clamp(out / threads() / 4, least_slab, 8 * least_slab);
+    const bool one_sum = most_groups * out * in > most_summed;
+    group = few       ? rows_a_tile(rows_a_group(rows, least_rows()))
+            : one_sum ? rows
+                      : rows_a_group(rows, least_group);
+    groups = std::max<int64_t>(1, parts_of(rows, group));
+    slab = few || (groups > 1 && busy(groups)) ? std::max<int64_t>(1, out) : rows_a_slab(out, groups);
+    slabs = std::max<int64_t>(1, parts_of(out, slab));
   }
 
-  int64_t sums() const { return by_groups ? groups : 1; }
+  // The sums of dweight.
+  int64_t sums() const { return few ? 1 : groups; }
+  // Whether a thread makes all gradients of a group.
+  bool whole() const { return !few && groups > 1 && slabs == 1; }
+
+  // Calls f(group, first row, rows, first output, outputs) for every slab, in parallel.
+  template <class F> void each(int64_t rows, int64_t out, const F& f) const {
+    parallel_for(groups * slabs, 1, [&](int64_t share, int64_t) {
+      const int64_t row = share / slabs * group, from = share % slabs * slab;
+      f(share / slabs, row, std::min(group, rows - row), from, std::min(slab, out - from));
+    });
+  }
+
+  // The outputs of a slab, about four slabs for each thread. A slab narrower than 48 would pack the rows of x
+  // for too few sums. Slabs are whole tiles of 16 outputs (AMX) and whole bands of 12, because the kernels may
+  // round what is left of those differently.
+  static int64_t rows_a_slab(int64_t out, int64_t of_groups) {
+    const int64_t unit = 4 * least_rows(), wanted = out * of_groups / (4 * threads());
+    return std::clamp<int64_t>(parts_of(wanted, unit), 1, 4) * unit;
+  }
+
+ private:
+  // Whether the threads are busy for at least five sixths of the time that `shares` equal shares take.
+  static bool busy(int64_t shares) {
+    const int64_t team = threads();
+    return 6 * shares >= 5 * team * parts_of(shares, team);
+  }
 };
 
 }  // namespace tessera::linear_tiles

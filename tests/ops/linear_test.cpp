@@ -1,6 +1,7 @@
 #include "engine/ops/linear.h"
 
 #include <doctest/doctest.h>
+#include <tbb/task_arena.h>
 
 #include <array>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
 #include "engine/core/error.h"
+#include "engine/core/parallel.h"
 #include "engine/ops/linear_kernels.h"
 #include "engine/ops/matmul.h"
 
@@ -85,6 +87,46 @@ TEST_CASE("linear: a large weight in bf16, whose gradient is summed by slabs") {
   CHECK(relative_error(narrow.output.to(DType::f32), wide.output) < 0.01);
   for (size_t i = 0; i < 2; ++i)
     CHECK(relative_error(narrow.gradients[i].to(DType::f32), wide.gradients[i]) < 0.02);
+}
+
+// Eight groups of rows do not suit three, six or sixteen threads, which share the outputs of each; a large
+// weight has one sum.
+TEST_CASE("linear: the same bits on any number of threads") {
+  const OpCase::Function f = [](auto x) { return linear(x[0], x[1], x[2], Activation::gelu); };
+  const auto run_on = [&](int team, const std::array<int64_t, 3>& size, DType dtype) {
+    const auto [rows, in, out] = size;
+    const OpCase c{"linear",
+                   "",
+                   {random_tensor({rows, in}, 1), random_tensor({out, in}, 2), random_tensor({out}, 3)},
+                   f};
+    set_threads(team);
+    const Run run = tbb::task_arena(team).execute([&] {
+      REQUIRE(threads() == team);
+      return run_case(c, f, dtype);
+    });
+    set_threads(0);
+    return run;
+  };
+  const auto check_size = [&](const std::array<int64_t, 3>& size, DType dtype) {
+    CAPTURE(dtype);
+    CAPTURE(size);
+    const Run alone = run_on(1, size, dtype);
+    for (const int team : {3, 6, 16}) {
+      CAPTURE(team);
+      const Run shared = run_on(team, size, dtype);
+      CHECK(relative_error(shared.output, alone.output) == 0);
+      for (size_t i = 0; i < 3; ++i) {
+        CAPTURE(i);
+        CHECK(relative_error(shared.gradients[i], alone.gradients[i]) == 0);
+      }
+    }
+  };
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    check_size({4200, 70, 130}, dtype);
+    check_size({1000, 100, 700}, dtype);
+    const SmallChunks chunks(16);  // with whole groups of 16 rows
+    check_size({150, 1030, 1030}, dtype);
+  }
 }
 
 TEST_CASE("linear: no rows") {
