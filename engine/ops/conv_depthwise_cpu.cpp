@@ -1,13 +1,15 @@
-// The depthwise convolution: the channels are last, so every tap of a window is one loop over them.
+// The depthwise convolution: the channels are last, so every tap of a window is one loop over them. Where
+// each has several filters, an image is copied with each channel as often, and has one filter a channel.
 
 #include <algorithm>
 #include <vector>
 
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
+#include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
-#include "engine/cpu/row_sums.h"
 #include "engine/ops/conv_bf16.h"
+#include "engine/ops/conv_depthwise_taps.h"
 #include "engine/ops/conv_normed.h"
 
 namespace tessera {
@@ -23,125 +25,70 @@ template <class T> std::vector<Wide<T>> taps_first(const ConvSize& s, const T* w
   return turned;
 }
 
-// Calls f(k, pixel) for the taps of window (i, j) that lie inside the map; pixel = y * width + x.
-template <class F> void each_tap_inside(const ConvSize& s, int64_t i, int64_t j, F f) {
-  for (int64_t u = 0; u < s.kernel_h; ++u) {
-    const int64_t y = i * s.stride + u - s.padding;
-    if (y < 0 || y >= s.height) continue;
-    for (int64_t v = 0; v < s.kernel_w; ++v) {
-      const int64_t x = j * s.stride + v - s.padding;
-      if (x >= 0 && x < s.width) f(u * s.kernel_w + v, y * s.width + x);
-    }
-  }
+constexpr int of_repeated = 30;  // key of a thread's scratch memory
+
+// Calls f with the number of filters of a channel: as a constant if it is usual, so that loops over them
+// become vectors.
+template <class F> void with_filters(const ConvSize& s, F f) {
+  const int64_t filters = s.out / s.in;
+  if (filters == 1) return f(std::integral_constant<int64_t, 1>());
+  if (filters == 2) return f(std::integral_constant<int64_t, 2>());
+  f(filters);
 }
 
-// Calls f(o, c) for every output channel o and the input channel c = o / m that it reads.
-template <class F> void each_channel(const ConvSize& s, F f) {
-  const int64_t m = s.out / s.in;
-  if (m == 1) {
-#pragma omp simd
-    for (int64_t c = 0; c < s.in; ++c) f(c, c);
-    return;
-  }
-  for (int64_t c = 0; c < s.in; ++c)
-    for (int64_t r = 0; r < m; ++r) f(c * m + r, c);
+// The map with every channel as often as it has filters. [height, width, out]
+template <class T> const T* repeated_channels(const ConvSize& s, const T* image) {
+  if (s.out == s.in) return image;
+  const int64_t n = s.height * s.width * s.in;
+  T* const repeated = thread_scratch<T, of_repeated>(s.height * s.width * s.out);
+  with_filters(s, [=](auto filters) {
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t r = 0; r < filters; ++r) repeated[i * filters + r] = image[i];
+  });
+  return repeated;
 }
 
-// Where a tap that lies inside the map has its filters, [out], and the pixel that it reads, [in].
-template <class T> struct Tap {
-  const Wide<T>* filters;
-  const T* pixel;
-};
-
-// The sums of n vectors of channels from `channel` on, which stay in registers over all taps. start [out],
-// sums [out]
-template <int n, class T>
-void sum_vectors(const std::vector<Tap<T>>& taps, int64_t channel, const Wide<T>* start, Wide<T>* sums) {
-  using W = Wide<T>;
-  Vector<W> sum[n];
-  for (int v = 0; v < n; ++v) sum[v] = load_vector(start + channel + v * lanes<W>);
-  for (const Tap<T>& tap : taps)
-    for (int v = 0; v < n; ++v) {
-      const int64_t at = channel + v * lanes<W>;
-      sum[v] += load_vector(tap.filters + at) * load_wide(tap.pixel + at);
-    }
-  for (int v = 0; v < n; ++v) store_vector(sums + channel + v * lanes<W>, sum[v]);
+// The axes of the convolution and, turned, of the gradient of its input.
+TapAxis rows_of(const ConvSize& s, bool turned = false) {
+  return {turned ? s.height : s.out_h, turned ? s.out_h : s.height, s.kernel_h, s.stride, s.padding, turned};
+}
+TapAxis columns_of(const ConvSize& s, bool turned = false) {
+  return {turned ? s.width : s.out_w, turned ? s.out_w : s.width, s.kernel_w, s.stride, s.padding, turned};
 }
 
-// The sums of a window with a filter a channel.
-template <class T>
-void sum_window(const std::vector<Tap<T>>& taps, int64_t channels, const Wide<T>* start, Wide<T>* sums) {
-  using W = Wide<T>;
-  constexpr int most = 4;
-  int64_t c = 0;
-  for (; c + most * lanes<W> <= channels; c += most * lanes<W>) sum_vectors<most, T>(taps, c, start, sums);
-  for (; c + lanes<W> <= channels; c += lanes<W>) sum_vectors<1, T>(taps, c, start, sums);
-  for (; c < channels; ++c) {
-    sums[c] = start[c];
-    for (const Tap<T>& tap : taps) sums[c] += tap.filters[c] * W(tap.pixel[c]);
-  }
-}
-
-// done(i) is called for every row of windows that is written.
+// The windows of an image. done(i) is called for every row of them that is written.
 template <class T, class Done>
-void forward_image(const ConvSize& s, const T* image, const Wide<T>* taps, const Wide<T>* start, T* y,
-                   const Done& done) {
-  using W = Wide<T>;
-  std::vector<W> sums(static_cast<size_t>(s.out));
-  std::vector<Tap<T>> inside;
-  for (int64_t i = 0; i < s.out_h; ++i) {
-    for (int64_t j = 0; j < s.out_w; ++j) {
-      inside.clear();
-      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
-        inside.push_back({taps + k * s.out, image + pixel * s.in});
-      });
-      W* sum = sums.data();
-      if (s.out == s.in) {
-        sum_window<T>(inside, s.out, start, sum);
-      } else {
-        std::copy_n(start, s.out, sum);
-        for (const auto& [filters, pixel] : inside)
-          each_channel(s, [=, filters = filters, pixel = pixel](int64_t o, int64_t c) {
-            sum[o] += filters[o] * W(pixel[c]);
-          });
-      }
-      write_each(0, s.out, y + (i * s.out_w + j) * s.out, false, [=](int64_t o) { return sum[o]; });
-    }
-    done(i);
-  }
+void forward_image(const TapPlan<T>& plan, const ConvSize& s, const T* image, const Wide<T>* taps,
+                   const Wide<T>* start, T* y, const Done& done) {
+  const auto write = [=, &s](int64_t i, int64_t j, const Wide<T>* sums) {
+    write_each(0, s.out, y + (i * s.out_w + j) * s.out, false, [=](int64_t o) { return sums[o]; });
+  };
+  plan.each_sum(repeated_channels(s, image), taps, start, write, done);
 }
 
-template <class T> void dx_of_image(const ConvSize& s, const T* dy, const Wide<T>* taps, bool add, T* dx) {
+// The gradient of an image. zeros [out]
+template <class T>
+void dx_of_image(const TapPlan<T>& plan, const ConvSize& s, const T* dy, const Wide<T>* taps,
+                 const Wide<T>* zeros, const Target<T>& dx) {
   using W = Wide<T>;
-  const int64_t pixels = s.height * s.width * s.in;
-  std::vector<W> sums(static_cast<size_t>(pixels), W(0));
-  for (int64_t i = 0; i < s.out_h; ++i)
-    for (int64_t j = 0; j < s.out_w; ++j) {
-      const T* d = dy + (i * s.out_w + j) * s.out;
-      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
-        W* to = sums.data() + pixel * s.in;
-        const W* tap = taps + k * s.out;
-        each_channel(s, [=](int64_t o, int64_t c) { to[c] += tap[o] * W(d[o]); });
+  const auto write = [&](int64_t y, int64_t x, const W* sums) {
+    with_filters(s, [=, &s, &dx](auto filters) {
+      write_each(0, s.in, dx.data + (y * s.width + x) * s.in, dx.add, [=](int64_t c) {
+        W sum = sums[c * filters];
+        for (int64_t r = 1; r < filters; ++r) sum += sums[c * filters + r];
+        return sum;
       });
-    }
-  const W* sum = sums.data();
-  for (int64_t i = 0; i < pixels; ++i) store(dx[i], add ? W(dx[i]) + sum[i] : sum[i]);
+    });
+  };
+  plan.each_sum(dy, taps, zeros, write, [](int64_t) {});
 }
 
 // Adds an image's part of the gradients of the taps [window, out] and the bias [out].
 template <class T>
 void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtaps, Wide<T>* dbias) {
-  using W = Wide<T>;
-  for (int64_t i = 0; i < s.out_h; ++i)
-    for (int64_t j = 0; j < s.out_w; ++j) {
-      const T* d = dy + (i * s.out_w + j) * s.out;
-      each_tap_inside(s, i, j, [&](int64_t k, int64_t pixel) {
-        const T* in = image + pixel * s.in;
-        W* to = dtaps + k * s.out;
-        each_channel(s, [=](int64_t o, int64_t c) { to[o] += W(d[o]) * W(in[c]); });
-      });
-      for (int64_t o = 0; o < s.out; ++o) dbias[o] += W(d[o]);
-    }
+  FilterGradient<T>{rows_of(s), columns_of(s), s.out, dy, repeated_channels(s, image), dtaps}.add_image();
+  for (int64_t i = 0; i < s.positions(); ++i)
+    write_each(0, s.out, dbias, true, [d = dy + i * s.out](int64_t o) { return Wide<T>(d[o]); });
 }
 
 }  // namespace
@@ -157,11 +104,13 @@ void depthwise_forward(const ConvSize& s, const T* x, const T* weight, const T* 
   const auto taps = taps_first(s, weight);
   std::vector<Wide<T>> start(static_cast<size_t>(s.out), Wide<T>(0));
   if (bias) std::copy_n(bias, s.out, start.data());
+  const TapPlan<T> plan{rows_of(s), columns_of(s), s.out};
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     const int64_t row = s.out_w * s.out, at = b * s.positions() * s.out;
-    forward_image(s, x + b * s.height * s.width * s.in, taps.data(), start.data(), y + at, [&](int64_t i) {
-      if (finish) finish(at + i * row, at + (i + 1) * row);
-    });
+    forward_image(plan, s, x + b * s.height * s.width * s.in, taps.data(), start.data(), y + at,
+                  [&](int64_t i) {
+                    if (finish) finish(at + i * row, at + (i + 1) * row);
+                  });
   });
 }
 
@@ -180,9 +129,11 @@ void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T
   using W = Wide<T>;
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
   const auto taps = taps_first(s, weight);
+  const std::vector<W> zeros(static_cast<size_t>(s.out), W(0));
+  const TapPlan<T> plan{rows_of(s, true), columns_of(s, true), s.out};
   if (dx)
     parallel_for(s.images, 1, [&, dx = dx](int64_t b, int64_t) {  // clang 14 captures no structured binding
-      dx_of_image(s, dy + b * outputs, taps.data(), dx.add, dx.data + b * pixels);
+      dx_of_image<T>(plan, s, dy + b * outputs, taps.data(), zeros.data(), {dx.data + b * pixels, dx.add});
     });
   if (!dweight && !dbias) return;
   const int64_t grain = (s.images + 15) / 16, chunks = (s.images + grain - 1) / grain;
@@ -193,16 +144,12 @@ void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T
     for (int64_t b = begin; b < end; ++b)
       sums_of_image(s, dy + b * outputs, x + b * pixels, own, own + s.window() * s.out);
   });
-  const auto total = [&](int64_t k, int64_t o, bool add, T& out) {
-    W sum = add ? W(out) : W(0);
-    for (int64_t p = 0; p < chunks; ++p) sum += parts[static_cast<size_t>(p * stride + k * s.out + o)];
-    out = T(sum);
-  };
-  for (int64_t o = 0; o < s.out; ++o) {
-    for (int64_t k = 0; dweight && k < s.window(); ++k)
-      total(k, o, dweight.add, dweight.data[o * s.window() + k]);
-    if (dbias) total(s.window(), o, dbias.add, dbias.data[o]);
-  }
+  add_parts(0, stride, chunks, stride, parts.data());
+  const W *dtaps = parts.data(), *biases = dtaps + s.window() * s.out;
+  for (int64_t o = 0; dweight && o < s.out; ++o)
+    write_each(0, s.window(), dweight.data + o * s.window(), dweight.add,
+               [=, out = s.out](int64_t k) { return dtaps[k * out + o]; });
+  if (dbias) write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return biases[o]; });
 }
 
 TESSERA_FOR_FLOATS(depthwise_forward)

@@ -28,9 +28,9 @@ inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block)
   return part_of(rows, std::max<int64_t>(1, parts_of(rows, most)));
 }
 
-// The rows of a group: enough equal groups to keep the threads busy, none much smaller than `least` rows.
-inline int64_t rows_a_group(int64_t rows, int64_t least) {
-  return part_of(rows, std::clamp<int64_t>(rows / least, 1, 8));
+// The rows of a group: at most `most` equal groups, none much smaller than `least` rows.
+inline int64_t rows_a_group(int64_t rows, int64_t least, int64_t most = 8) {
+  return part_of(rows, std::clamp<int64_t>(rows / least, 1, most));
 }
 
 // How the threads share a product C [rows, columns]. Its rows are cut into nearly equal blocks: of at most
@@ -73,14 +73,16 @@ struct BackwardShares {
   int64_t group, groups;  // rows of a group, and their number
   int64_t slab, slabs;    // outputs of a slab, and their number in a group
 
-  // The rows are few if eight groups would have less than `least_group` each.
+  // The rows are few if eight groups would have less than `least_group` each. There are more groups, up to
+  // 32, where the rows are so many that the further sums cost nothing beside them.
   BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
-    constexpr int64_t most_groups = 8, most_summed = 1 << 23;
-    few = rows < most_groups * least_group;
-    const bool one_sum = most_groups * out * in > most_summed;
+    constexpr int64_t usual_groups = 8, most_groups = 32, most_summed = 1 << 23;
+    few = rows < usual_groups * least_group;
+    const bool one_sum = usual_groups * out * in > most_summed;
+    const int64_t least = std::max(least_group, std::min(rows / usual_groups, chunk_length(2048)));
     group = few       ? rows_a_tile(rows_a_group(rows, least_rows()))
             : one_sum ? rows
-                      : rows_a_group(rows, least_group);
+                      : rows_a_group(rows, least, most_groups);
     groups = std::max<int64_t>(1, parts_of(rows, group));
     slab = few || (groups > 1 && busy(groups)) ? std::max<int64_t>(1, out) : rows_a_slab(out, groups);
     slabs = std::max<int64_t>(1, parts_of(out, slab));

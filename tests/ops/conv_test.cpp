@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
 #include "engine/ops/conv_winograd.h"
@@ -84,6 +85,38 @@ TEST_CASE("a depthwise convolution of many channels is that of each channel alon
       CHECK(relative_error(depthwise_conv2d(slice(x, 3, c, 1), weight.rows(c, 1), bias.rows(c, 1), options),
                            slice(y, 3, c, 1)) <= most);
   }
+}
+
+TEST_CASE("the gradients of a depthwise convolution of many channels are those of each channel alone") {
+  constexpr int64_t channels = 29;  // vectors and a rest
+  for (const int64_t kernel : {1, 3, 5, 7})
+    for (const int64_t stride : {1, 2, 3})
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel + 1})
+        for (const int64_t filters : {1, 2, 3}) {
+          CAPTURE(kernel);
+          CAPTURE(stride);
+          CAPTURE(padding);
+          CAPTURE(filters);
+          const ConvOptions options{.stride = stride, .padding = padding};
+          const auto gradients = [&](const Tensor& x, const Tensor& weight, const Tensor& dy) {
+            const Tensor leaf = x.clone().require_grad(), w = weight.clone().require_grad(),
+                         b = Tensor::zeros({weight.dim(0)}, DType::f64).require_grad();
+            Tape tape;
+            tape.backward(depthwise_conv2d(leaf, w, b, options), dy);
+            return std::array{leaf.grad(), w.grad(), b.grad()};
+          };
+          const Tensor x = random_tensor({2, 8, 11, channels}, 1),
+                       weight = random_tensor({channels * filters, 1, kernel, kernel}, 2);
+          const Tensor dy = random_tensor(depthwise_conv2d(x, weight, {}, options).shape(), 3);
+          const auto [dx, dweight, dbias] = gradients(x, weight, dy);
+          for (int64_t c = 0; c < channels; ++c) {
+            const auto alone = gradients(slice(x, 3, c, 1), weight.rows(c * filters, filters),
+                                         slice(dy, 3, c * filters, filters));
+            CHECK(relative_error(slice(dx, 3, c, 1), alone[0]) < 1e-13);
+            CHECK(relative_error(dweight.rows(c * filters, filters), alone[1]) < 1e-13);
+            CHECK(relative_error(dbias.rows(c * filters, filters), alone[2]) < 1e-13);
+          }
+        }
 }
 
 TEST_CASE("a depthwise convolution in bf16 is that in double, rounded, whatever the kernel and its borders") {
