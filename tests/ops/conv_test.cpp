@@ -109,12 +109,13 @@ TEST_CASE("the gradients of a depthwise convolution of many channels are those o
                        weight = random_tensor({channels * filters, 1, kernel, kernel}, 2);
           const Tensor dy = random_tensor(depthwise_conv2d(x, weight, {}, options).shape(), 3);
           const auto [dx, dweight, dbias] = gradients(x, weight, dy);
+          constexpr double most = 1e-11;  // sums of a few products may nearly cancel
           for (int64_t c = 0; c < channels; ++c) {
             const auto alone = gradients(slice(x, 3, c, 1), weight.rows(c * filters, filters),
                                          slice(dy, 3, c * filters, filters));
-            CHECK(relative_error(slice(dx, 3, c, 1), alone[0]) < 1e-13);
-            CHECK(relative_error(dweight.rows(c * filters, filters), alone[1]) < 1e-13);
-            CHECK(relative_error(dbias.rows(c * filters, filters), alone[2]) < 1e-13);
+            CHECK(relative_error(slice(dx, 3, c, 1), alone[0]) < most);
+            CHECK(relative_error(dweight.rows(c * filters, filters), alone[1]) < most);
+            CHECK(relative_error(dbias.rows(c * filters, filters), alone[2]) < most);
           }
         }
 }
