@@ -73,16 +73,17 @@ struct BackwardShares {
   int64_t group, groups;  // rows of a group, and their number
   int64_t slab, slabs;    // outputs of a slab, and their number in a group
 
-  // The rows are few if eight groups would have less than `least_group` each. There are more groups, up to
-  // 32, where the rows are so many that the further sums cost nothing beside them.
+  // The rows are few if eight groups would have less than `least_group` each. Where they are so many that
+  // further sums cost nothing beside them there are up to 32 groups, as far as their memory stays small.
   BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
-    constexpr int64_t usual_groups = 8, most_groups = 32, most_summed = 1 << 23;
+    constexpr int64_t usual_groups = 8, most_summed = 1 << 23;
     few = rows < usual_groups * least_group;
-    const bool one_sum = usual_groups * out * in > most_summed;
+    const int64_t sum = std::max<int64_t>(1, out * in), fitting = most_summed / sum;
+    const bool one_sum = fitting < usual_groups;
     const int64_t least = std::max(least_group, std::min(rows / usual_groups, chunk_length(2048)));
     group = few       ? rows_a_tile(rows_a_group(rows, least_rows()))
             : one_sum ? rows
-                      : rows_a_group(rows, least, most_groups);
+                      : rows_a_group(rows, least, std::min<int64_t>(32, fitting));
     groups = std::max<int64_t>(1, parts_of(rows, group));
     slab = few || (groups > 1 && busy(groups)) ? std::max<int64_t>(1, out) : rows_a_slab(out, groups);
     slabs = std::max<int64_t>(1, parts_of(out, slab));
@@ -90,7 +91,7 @@ struct BackwardShares {
 
   // The sums of dweight.
   int64_t sums() const { return few ? 1 : groups; }
-  // Whether a thread makes all gradients of a group.
+  // True if a thread makes all gradients of a group.
   bool whole() const { return !few && groups > 1 && slabs == 1; }
 
   // Calls f(group, first row, rows, first output, outputs) for every slab, in parallel.
@@ -102,15 +103,15 @@ struct BackwardShares {
   }
 
   // The outputs of a slab, about four slabs for each thread. A slab narrower than 48 would pack the rows of x
-  // for too few sums. Slabs are whole tiles of 16 outputs (AMX) and whole bands of 12, because the kernels may
-  // round what is left of those differently.
+  // for too few sums. Slabs are whole tiles of 16 outputs (AMX) and whole bands of 12, because the kernels
+  // may round what is left of those differently.
   static int64_t rows_a_slab(int64_t out, int64_t of_groups) {
     const int64_t unit = 4 * least_rows(), wanted = out * of_groups / (4 * threads());
     return std::clamp<int64_t>(parts_of(wanted, unit), 1, 4) * unit;
   }
 
  private:
-  // Whether the threads are busy for at least five sixths of the time that `shares` equal shares take.
+  // True if the threads are busy for at least five sixths of the time that `shares` equal shares take.
   static bool busy(int64_t shares) {
     const int64_t team = threads();
     return 6 * shares >= 5 * team * parts_of(shares, team);

@@ -89,8 +89,8 @@ TEST_CASE("linear: a large weight in bf16, whose gradient is summed by slabs") {
     CHECK(relative_error(narrow.gradients[i].to(DType::f32), wide.gradients[i]) < 0.02);
 }
 
-// Eight groups of rows do not suit three, six or sixteen threads, which share the outputs of each; a large
-// weight has one sum.
+// Eight groups of rows suit three threads, but neither six nor sixteen, which share the outputs of each; a
+// large weight has one sum.
 TEST_CASE("linear: the same bits on any number of threads") {
   const OpCase::Function f = [](auto x) { return linear(x[0], x[1], x[2], Activation::gelu); };
   const auto run_on = [&](int team, const std::array<int64_t, 3>& size, DType dtype) {
