@@ -4,6 +4,7 @@
 // windows and vectors of channels at a time stay in registers over all taps.
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/core/scratch.h"
@@ -87,7 +88,7 @@ template <class T> struct TapSums {
   const W* start;  // [channels]
   W* sums;         // [places, channels]
 
-  // Of n vectors of channels from `channel` on.
+  // The sums of n vectors of channels from `channel` on.
   template <int places, int n> void of_vectors(int64_t channel) const {
     Vector<W> sum[places * n];
     for (int i = 0; i < places * n; ++i) sum[i] = load_vector(start + channel + i % n * lanes<W>);

@@ -91,7 +91,7 @@ struct BackwardShares {
 
   // The sums of dweight.
   int64_t sums() const { return few ? 1 : groups; }
-  // True if a thread makes all gradients of a group.
+  // A group is whole if one thread makes all of its gradients.
   bool whole() const { return !few && groups > 1 && slabs == 1; }
 
   // Calls f(group, first row, rows, first output, outputs) for every slab, in parallel.
@@ -111,7 +111,7 @@ struct BackwardShares {
   }
 
  private:
-  // True if the threads are busy for at least five sixths of the time that `shares` equal shares take.
+  // Equal shares keep the threads busy if these work for five sixths of the time that the shares take.
   static bool busy(int64_t shares) {
     const int64_t team = threads();
     return 6 * shares >= 5 * team * parts_of(shares, team);
