@@ -14,6 +14,7 @@
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/batch_norm.h"
 #include "engine/ops/conv.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/softmax.h"
@@ -111,6 +112,15 @@ void add_stage(const std::string& precision, DType dtype, int64_t side, int64_t 
   add("batch_norm+relu" + name,
       [=] { return batch_norm(x, one, zero, mean, variance, {.training = true, .f = Activation::relu}); },
       {.bytes = 2 * static_cast<int64_t>(x.bytes())});
+  const Tensor shortcut = random({B, side, side, channels}, 3).to(dtype).require_grad();
+  add("batch_norm+add+relu" + name,
+      [=] {
+        return batch_norm(x, one, zero, mean, variance, {.training = true, .f = Activation::relu}, shortcut);
+      },
+      {.bytes = 3 * static_cast<int64_t>(x.bytes())});
+  add("batch_norm, add, relu" + name,
+      [=] { return relu(add(batch_norm(x, one, zero, mean, variance, {.training = true}), shortcut)); },
+      {.bytes = 7 * static_cast<int64_t>(x.bytes())});
 }
 
 // The patch embedding of a convolutional stem: 8 x 8 patches of 64 channels.

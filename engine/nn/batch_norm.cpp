@@ -13,13 +13,13 @@ BatchNorm::BatchNorm(const Scope& scope, int64_t width)
       running_var(scope.statistic("running_var", {width}, constant(1))),
       path(scope.path()) {}
 
-Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass, Activation f) const {
+Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass, Activation f, const Tensor& residual) const {
   const ModuleScope here(path);
   const Tape* tape = Tape::recording();
   BatchNormOptions options{.training = pass.training};
-  if (f == Activation::none || !tape || !tape->keeps_all()) {
+  if (f == Activation::none || residual.defined() || !tape || !tape->keeps_all()) {
     options.f = f;
-    return batch_norm(x, weight, bias, running_mean, running_var, options);
+    return batch_norm(x, weight, bias, running_mean, running_var, options, residual);
   }
   const Tensor z = batch_norm(x, weight, bias, running_mean, running_var, options);
   name_value(z, "out");  // two steps, so that both values are seen

@@ -16,8 +16,9 @@ struct BatchNorm {
   BatchNorm() = default;
   BatchNorm(const Scope& scope, int64_t width);
 
-  /// [..., width] -> [..., width]
-  Tensor operator()(const Tensor& x, const Pass& pass, Activation f = Activation::none) const;
+  /// [..., width] -> [..., width]; the residual, like x, is added before f.
+  Tensor operator()(const Tensor& x, const Pass& pass, Activation f = Activation::none,
+                    const Tensor& residual = {}) const;
 
   Tensor weight, bias, running_mean, running_var;
   std::string path;

@@ -4,15 +4,35 @@
 #include "engine/core/dispatch.h"
 #include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/catalog.h"
+#include "engine/ops/elementwise.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/same_device.h"
 
 namespace tessera {
 
+namespace {
+
+// Whether a residual is added in the same pass.
+bool adds_in_pass(const Tensor& x) {
+  const Tape* tape = Tape::recording();
+  return x.device() == Device::cpu && !(tape && tape->keeps_all());
+}
+
+}  // namespace
+
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_var, const BatchNormOptions& options) {
+                  const Tensor& running_var, const BatchNormOptions& options, const Tensor& residual) {
+  if (residual.defined())
+    check(residual.shape() == x.shape() && residual.dtype() == x.dtype(), "batch_norm: input ", x.dtype(),
+          " ", x.shape(), " takes a residual like it, not ", residual.dtype(), " ", residual.shape());
+  if (residual.defined() && !adds_in_pass(x)) {
+    BatchNormOptions plain = options;
+    plain.f = Activation::none;
+    return activation(options.f,
+                      add(batch_norm(x, weight, bias, running_mean, running_var, plain), residual));
+  }
   check(x.rank() > 0 && x.elements() > 0, "batch_norm: input ", x.shape(), " has no row to norm");
-  check_same_device("batch_norm", {x, weight, bias, running_mean, running_var});
+  check_same_device("batch_norm", {x, weight, bias, running_mean, running_var, residual});
   const int64_t width = x.dim(-1), rows = x.elements() / width;
   const auto expect = [&](const Tensor& p, DType dtype, const char* what) {
     check(p.shape() == Shape{width} && p.dtype() == dtype, "batch_norm: input ", x.dtype(), " ", x.shape(),
@@ -39,19 +59,28 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
     if (options.training)
       Kernels::template statistics<T>({rows, width}, x.data<T>(), options.momentum, m, v,
                                       running_mean.data<Wide<T>>(), running_var.data<Wide<T>>());
-    Kernels::template forward<T>({rows, width}, x.data<T>(), weight.data<T>(), bias.data<T>(),
-                                 {m, v, options.eps, options.training}, options.f, y.data<T>());
+    const NormedColumns<T> z{x.data<T>(),
+                             weight.data<T>(),
+                             bias.data<T>(),
+                             {m, v, options.eps, options.training},
+                             residual.defined() ? residual.data<T>() : nullptr};
+    Kernels::template forward<T>({rows, width}, z, options.f, y.data<T>());
   });
   const auto backward = [=](Gradients& g) {
-    const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
+    const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2), dresidual(g, 3);
     dispatch(x, "batch_norm", [&]<class Dev, class T>() {
+      const NormedColumns<T> z{
+          x.data<T>(),
+          weight.data<T>(),
+          bias.data<T>(),
+          {mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, options.training},
+          residual.defined() ? residual.data<T>() : nullptr};
       BatchNormKernels<Dev>::template backward<T>(
-          {rows, width}, g.dy().data<T>(), x.data<T>(), weight.data<T>(), bias.data<T>(),
-          {mean.data<Wide<T>>(), variance.data<Wide<T>>(), options.eps, options.training}, options.f,
-          LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()});
+          {rows, width}, g.dy().data<T>(), z, options.f,
+          LayerGradients<T>{dx.target<T>(), dweight.target<T>(), dbias.target<T>()}, dresidual.target<T>());
     });
   };
-  const Tensor made = record("batch_norm", y, {x, weight, bias}, backward, 2 * x.elements());
+  const Tensor made = record("batch_norm", y, {x, weight, bias, residual}, backward, 2 * x.elements());
   describe_step(made, [&] {
     return Attributes{{"eps", options.eps},
                       {"training", options.training ? 1.0 : 0.0},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -60,14 +61,24 @@ template <class Row> void for_folded_rows(RowsSize size, Row row) {
   parallel_rows(folded.rows, folded.width, [=](int64_t i) { row(i * folded.width, folded.columns(i)); });
 }
 
-// dz, the gradient of what f is applied to, at each number of x.
-template <class F, class T> struct BeforeActivation {
+// Stores a value that a T holds exactly.
+template <class T> TESSERA_IN_LOOPS void store_exact(T& out, Wide<T> value) {
+  if constexpr (std::is_same_v<T, bf16>)
+    out.bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+  else
+    out = value;
+}
+
+// dz, the gradient of what f is applied to, at each number of x; see before_activation().
+template <class F, bool added, class T> struct BeforeActivation {
   using W = Wide<T>;
-  const T *dy, *x;
+  const T *dy, *x, *residual;
   const W *scale, *shift;
 
   TESSERA_IN_LOOPS W operator()(int64_t at, int64_t column) const {
-    return W(dy[at]) * F::slope(scale[column] * W(x[at]) + shift[column]);
+    const W z = before_activation<F, added>(scale[column], shift[column], x[at], residual, at);
+    const W dz = W(dy[at]) * F::slope(z);
+    return added && !bends_at_most<F> ? stored<T>(dz) : dz;
   }
 };
 
@@ -123,81 +134,119 @@ void BatchNormKernels<Cpu>::statistics(RowsSize size, const T* x, double momentu
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                                    const ColumnStatistics<Wide<T>>& by, Activation f, T* y) {
-  const Affine<Wide<T>> affine(size, weight, bias, by);
+void BatchNormKernels<Cpu>::forward(RowsSize size, const NormedColumns<T>& z, Activation f, T* y) {
+  const Affine<Wide<T>> affine(size, z.weight, z.bias, z.by);
   const Wide<T>*a = affine.scale.data(), *b = affine.shift.data();
+  const T *const x = z.x, *const residual = z.residual;
+  const auto added = [=](int64_t at) { return residual ? residual + at : nullptr; };
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Norm norm(f); norm)
-      return for_folded_rows(
-          size, [=](int64_t at, int64_t columns) { norm(columns, columns, a, b, x + at, nullptr, y + at); });
+      return for_folded_rows(size, [=](int64_t at, int64_t columns) {
+        norm(columns, columns, a, b, x + at, added(at), y + at);
+      });
   with_activation(f, [=]<class F>(F) {
     for_folded_rows(size, [=](int64_t at, int64_t columns) {
-      write_each(0, columns, y + at, false,
-                 [=](int64_t j) { return F::value(a[j] * Wide<T>(x[at + j]) + b[j]); });
+      norm_columns<F, T>(columns, a, b, x + at, added(at), y + at);
     });
   });
 }
 
 namespace {
 
-// The sums over the rows of dz h and of dz, [2, width]: dweight and dbias.
-template <class F, class T>
-std::vector<Wide<T>> gradient_sums(RowsSize size, const BeforeActivation<F, T>& dz, const Wide<T>* mean,
-                                   const Wide<T>* rstd) {
-  const int64_t stride = FoldedRows(size).width;
-  return sums_of_columns<Wide<T>>(size, 2, [=](auto rows, int64_t at, int64_t columns, Wide<T>* sum) {
-    const BeforeActivation<F, T> from = dz;  // a copy, whose pointers the loop need not load
+// The gradients of a batch norm, by the numbers of each folded column.
+template <class T> struct NormBackward {
+  using W = Wide<T>;
+  RowsSize size;
+  const T* x;
+  W share;  // of each row in the mean's gradient
+  Affine<W> affine;
+  std::vector<W> mean, rstd;
+
+  NormBackward(RowsSize its_size, const NormedColumns<T>& z)
+      : size(its_size),
+        x(z.x),
+        share(z.by.of_batch ? W(1) / W(size.rows) : W(0)),
+        affine(size, z.weight, z.bias, z.by),
+        mean(of_columns<W>(size, [&](int64_t j) { return z.by.mean[j]; })),
+        rstd(of_columns<W>(size, [&](int64_t j) { return 1 / std::sqrt(z.by.variance[j] + W(z.by.eps)); })) {}
+
+  template <class F, bool added>
+  BeforeActivation<F, added, T> before(const T* dy, const T* residual = nullptr) const {
+    return {dy, x, residual, affine.scale.data(), affine.shift.data()};
+  }
+
+  // The sums over the rows of dz h and of dz, [2, width]: dweight and dbias. Where it `keeps`, dz is written
+  // to `kept`.
+  template <bool keeps, class Dz> std::vector<W> sums(const Dz& dz, T* kept) const {
+    const int64_t stride = static_cast<int64_t>(mean.size());
+    const W *centre = mean.data(), *scale = rstd.data();
+    return sums_of_columns<W>(size, 2, [=](auto rows, int64_t at, int64_t columns, W* sum) {
+      const Dz from = dz;  // a copy, whose pointers the loop need not load
 #pragma omp simd
-    for (int64_t j = 0; j < columns; ++j) {
-      const Wide<T> middle = mean[j];
-      Wide<T> along = 0, level = 0;
-      each_of(rows, [&](int r) {
-        const Wide<T> d = from(at + r * columns + j, j);
-        along += d * (Wide<T>(from.x[at + r * columns + j]) - middle);
-        level += d;
+      for (int64_t j = 0; j < columns; ++j) {
+        const W middle = centre[j];
+        W along = 0, level = 0;
+        each_of(rows, [&](int r) {
+          const int64_t place = at + r * columns + j;
+          const W d = from(place, j);
+          if constexpr (keeps) store_exact(kept[place], d);
+          along += d * (W(from.x[place]) - middle);
+          level += d;
+        });
+        sum[j] += along * scale[j];
+        sum[stride + j] += level;
+      }
+    });
+  }
+
+  // dx = rstd weight (dz - mean(dz) - h mean(dz h)), the means only where the statistics are the batch's.
+  template <class Dz> void write_dx(const Dz& dz, const std::vector<W>& sums, const Target<T>& dx) const {
+    const auto means = [&](int64_t first) {
+      return of_columns<W>(size, [&](int64_t j) { return share * sums[static_cast<size_t>(first + j)]; });
+    };
+    const std::vector<W> dz_h_mean = means(0), dz_mean = means(size.width);
+    const W *along = dz_h_mean.data(), *level = dz_mean.data(), *centre = mean.data(), *inverse = rstd.data();
+    for_folded_rows(size, [=](int64_t at, int64_t columns) {
+      write_each(0, columns, dx.data + at, dx.add, [=](int64_t j) {
+        const W h = (W(dz.x[at + j]) - centre[j]) * inverse[j];
+        return dz.scale[j] * (dz(at + j, j) - level[j] - h * along[j]);
       });
-      sum[j] += along * rstd[j];
-      sum[stride + j] += level;
-    }
-  });
+    });
+  }
+};
+
+// to = the sums of the columns, or to += them; null: nothing.
+template <class T> void write_sums(int64_t width, const Wide<T>* sums, const Target<T>& to) {
+  if (to) write_each(0, width, to.data, to.add, [=](int64_t j) { return sums[j]; });
 }
 
 }  // namespace
 
 template <>
 template <class T>
-void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
-                                     const ColumnStatistics<Wide<T>>& by, Activation f,
-                                     const LayerGradients<T>& gradients) {
-  using W = Wide<T>;
-  const Affine<W> affine(size, weight, bias, by);
-  const W eps = W(by.eps);
-  const auto means = of_columns<W>(size, [&](int64_t j) { return by.mean[j]; });
-  const auto inverse = of_columns<W>(size, [&](int64_t j) { return 1 / std::sqrt(by.variance[j] + eps); });
-  const W *mean = means.data(), *rstd = inverse.data(), *scale = affine.scale.data();
-  const Target<T> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
+void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const NormedColumns<T>& z, Activation f,
+                                     const LayerGradients<T>& gradients, const Target<T>& dresidual) {
+  const NormBackward<T> norm(size, z);
+  const auto finish = [&](const auto& dz, const auto& sums) {
+    write_sums<T>(size.width, sums.data(), gradients.dweight);
+    write_sums<T>(size.width, sums.data() + size.width, gradients.dbias);
+    if (gradients.dx) norm.write_dx(dz, sums, gradients.dx);
+  };
   with_activation(f, [&]<class F>(F) {
-    const BeforeActivation<F, T> dz{dy, x, scale, affine.shift.data()};
-    const std::vector<W> sums = gradient_sums(size, dz, mean, rstd);
-    const auto total = [&](int64_t k) { return sums[static_cast<size_t>(k)]; };
-    for (int64_t j = 0; j < size.width; ++j) {
-      if (dweight) dweight.data[j] = T(dweight.add ? W(dweight.data[j]) + total(j) : total(j));
-      if (dbias)
-        dbias.data[j] = T(dbias.add ? W(dbias.data[j]) + total(size.width + j) : total(size.width + j));
+    if (!z.residual) {
+      const auto dz = norm.template before<F, false>(dy);
+      return finish(dz, norm.template sums<false>(dz, nullptr));
     }
-    if (!dx) return;
-    // dx = rstd weight (dz - mean(dz) - h mean(dz h)), the means only where the statistics are the batch's
-    const W share = by.of_batch ? W(1) / W(size.rows) : W(0);
-    const auto dz_h_mean = of_columns<W>(size, [&](int64_t j) { return share * total(j); });
-    const auto dz_mean = of_columns<W>(size, [&](int64_t j) { return share * total(size.width + j); });
-    const W *along = dz_h_mean.data(), *level = dz_mean.data();
-    for_folded_rows(size, [=](int64_t at, int64_t columns) {
-      write_each(0, columns, dx.data + at, dx.add, [=](int64_t j) {
-        const W h = (W(x[at + j]) - mean[j]) * rstd[j];
-        return scale[j] * (dz(at + j, j) - level[j] - h * along[j]);
+    const auto dz = norm.template before<F, true>(dy, z.residual);
+    if (dresidual && !dresidual.add) {  // what is written there is read again instead of made again
+      const auto sums = norm.template sums<true>(dz, dresidual.data);
+      return finish(norm.template before<Identity, false>(dresidual.data), sums);
+    }
+    if (dresidual)
+      for_folded_rows(size, [=](int64_t at, int64_t columns) {
+        write_each(0, columns, dresidual.data + at, true, [=](int64_t j) { return dz(at + j, j); });
       });
-    });
+    finish(dz, norm.template sums<false>(dz, nullptr));
   });
 }
 

@@ -119,6 +119,9 @@ template <class T> struct Affine {
   const W *mean, *variance;
   W eps;
 
+  explicit Affine(const NormedColumns<T>& z)
+      : weight(z.weight), bias(z.bias), mean(z.by.mean), variance(z.by.variance), eps(W(z.by.eps)) {}
+
   __device__ W rstd(int64_t j) const { return 1 / std::sqrt(variance[j] + eps); }
   __device__ W z(W x, int64_t j) const {
     const W scale = W(weight[j]) / std::sqrt(variance[j] + eps);
@@ -218,24 +221,21 @@ void BatchNormKernels<Cuda>::statistics(RowsSize size, const T* x, double moment
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                                     const ColumnStatistics<Wide<T>>& by, Activation f, T* y) {
-  using W = Wide<T>;
+void BatchNormKernels<Cuda>::forward(RowsSize size, const NormedColumns<T>& z, Activation f, T* y) {
   const int64_t width = size.width;
-  const Affine<T> affine{weight, bias, by.mean, by.variance, W(by.eps)};
-  with_activation(f, [&]<class F>(F) { norm_all<F>(size.rows * width, width, affine, x, y); });
+  const Affine<T> affine(z);
+  with_activation(f, [&]<class F>(F) { norm_all<F>(size.rows * width, width, affine, z.x, y); });
 }
 
 template <>
 template <class T>
-void BatchNormKernels<Cuda>::backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
-                                      const ColumnStatistics<Wide<T>>& by, Activation f,
-                                      const LayerGradients<T>& gradients) {
+void BatchNormKernels<Cuda>::backward(RowsSize size, const T* dy, const NormedColumns<T>& z, Activation f,
+                                      const LayerGradients<T>& gradients, const Target<T>&) {
   using W = Wide<T>;
-  const Affine<T> affine{weight, bias, by.mean, by.variance, W(by.eps)};
+  const Affine<T> affine(z);
   // The means of dz are subtracted only where the statistics are the batch's.
-  const W share = by.of_batch ? W(1) / W(size.rows) : W(0);
-  with_activation(f, [&]<class F>(F) { gradients_of<F>(size, dy, x, affine, share, gradients); });
+  const W share = z.by.of_batch ? W(1) / W(size.rows) : W(0);
+  with_activation(f, [&]<class F>(F) { gradients_of<F>(size, dy, z.x, affine, share, gradients); });
 }
 
 TESSERA_FOR_FLOATS(BatchNormKernels<Cuda>::statistics)

@@ -15,6 +15,13 @@ template <class W> struct ColumnStatistics {
   bool of_batch;  // they were computed from x, so dx goes through them; otherwise they are constants
 };
 
+// What f is applied to: z = (x - mean) / sqrt(variance + eps) * weight + bias + residual.
+template <class T> struct NormedColumns {
+  const T *x, *weight, *bias;  // x [rows, width]; weight and bias [width]
+  ColumnStatistics<Wide<T>> by;
+  const T* residual = nullptr;  // like x, on a CPU; null: none is added
+};
+
 // x [rows, width]; the other arrays [width].
 template <class Dev> struct BatchNormKernels {
   // The mean and biased variance of each column; and running += momentum (batch's - running), with the
@@ -23,15 +30,13 @@ template <class Dev> struct BatchNormKernels {
   static void statistics(RowsSize size, const T* x, double momentum, Wide<T>* mean, Wide<T>* variance,
                          Wide<T>* running_mean, Wide<T>* running_var);
 
-  // y = f(z), z = (x - mean) / sqrt(variance + eps) * weight + bias.
-  template <class T>
-  static void forward(RowsSize size, const T* x, const T* weight, const T* bias,
-                      const ColumnStatistics<Wide<T>>& by, Activation f, T* y);
+  // y = f(z).
+  template <class T> static void forward(RowsSize size, const NormedColumns<T>& z, Activation f, T* y);
 
-  // z is computed again, so that nothing but x is kept for it.
+  // z is computed again, so that nothing but x and the residual is kept for it. dresidual is dz.
   template <class T>
-  static void backward(RowsSize size, const T* dy, const T* x, const T* weight, const T* bias,
-                       const ColumnStatistics<Wide<T>>& by, Activation f, const LayerGradients<T>& gradients);
+  static void backward(RowsSize size, const T* dy, const NormedColumns<T>& z, Activation f,
+                       const LayerGradients<T>& gradients, const Target<T>& dresidual);
 };
 
 // The count, mean and sum of squared differences from the mean of the numbers of a column seen so far,

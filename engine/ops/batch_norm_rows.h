@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
+#include "engine/cpu/fast_math.h"
+#include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_kernels.h"
 
 namespace tessera {
@@ -48,5 +52,39 @@ template <class W> struct Affine {
         shift(of_columns<W>(
             size, [&](int64_t j) { return W(bias[j]) - by.mean[j] * scale[static_cast<size_t>(j)]; })) {}
 };
+
+// The value that a number of type T has after it was stored and read again.
+template <class T> TESSERA_IN_LOOPS Wide<T> stored(Wide<T> value) {
+  T number;
+  store(number, value);
+  return Wide<T>(number);
+}
+
+// Whether f multiplies by 0 or by 1. Then the sum of two numbers of T need not be rounded to T before f: that
+// changes no sign, and f's value is rounded when it is stored.
+template <class F>
+inline constexpr bool bends_at_most = std::is_same_v<F, Identity> || std::is_same_v<F, Relu>;
+
+// What f is applied to, scale x + shift and, if `added`, the residual; rounded so that the bits are those of
+// the norm, the addition and f as ops of their own.
+template <class F, bool added, class T>
+TESSERA_IN_LOOPS Wide<T> before_activation(Wide<T> scale, Wide<T> shift, T x, const T* residual, int64_t at) {
+  const Wide<T> z = scale * Wide<T>(x) + shift;
+  if constexpr (!added) return z;
+  const Wide<T> sum = stored<T>(z) + Wide<T>(residual[at]);
+  return bends_at_most<F> ? sum : stored<T>(sum);
+}
+
+// y = f(scale x + shift + residual) for some columns of folded rows; the residual may be null, y may be x.
+template <class F, class T>
+void norm_columns(int64_t columns, const Wide<T>* scale, const Wide<T>* shift, const T* x, const T* residual,
+                  T* y) {
+  const auto write = [=]<bool added>(std::bool_constant<added>) {
+    write_each(0, columns, y, false, [=](int64_t j) {
+      return F::value(before_activation<F, added>(scale[j], shift[j], x[j], residual, j));
+    });
+  };
+  residual ? write(std::true_type{}) : write(std::false_type{});
+}
 
 }  // namespace tessera

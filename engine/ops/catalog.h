@@ -53,10 +53,10 @@ inline constexpr Op catalog[] = {
      "dy"},
     // batch_norm.h
     {"batch_norm",
-     "y = f(z), z = h * weight + bias, h = (x - mean) / sqrt(var + eps), mean and var of each channel, f the "
-     "identity or an activation",
+     "y = f(z), z = h * weight + bias + residual, if any, h = (x - mean) / sqrt(var + eps), mean and var of "
+     "each channel, f the identity or an activation",
      "dz = dy f'(z); dx = weight (dz - mean(dz) - h mean(dz h)) / sqrt(var + eps), without the means where "
-     "mean and var are the running ones; dweight = sum dz h; dbias = sum dz"},
+     "mean and var are the running ones; dweight = sum dz h; dbias = sum dz; dresidual = dz"},
     // conv.h
     {"conv2d", "y[i, j, o] = bias[o] + sum of weight[o, c, u, v] x[i s + u - p, j s + v - p, c]",
      "dx = the flipped weights over dy; dweight = dy^T (windows of x); dbias = sum dy"},

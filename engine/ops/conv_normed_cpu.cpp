@@ -1,7 +1,6 @@
 #include "engine/ops/conv_normed.h"
 
 #include "engine/core/dispatch.h"
-#include "engine/cpu/each.h"
 #include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
 #include "engine/ops/batch_norm_rows.h"
@@ -10,30 +9,14 @@ namespace tessera {
 
 namespace {
 
-// The value that a number of type T has after it was stored and read again.
-template <class T> TESSERA_IN_LOOPS Wide<T> stored(Wide<T> value) {
-  T number;
-  store(number, value);
-  return Wide<T>(number);
-}
-
 // y = f(scale y + shift + residual) for n numbers of whole pixels; the residual may be null. Scale and shift
 // have `columns` numbers, for some pixels side by side.
 template <class F, class T>
 void finish_part(int64_t n, int64_t columns, const Wide<T>* scale, const Wide<T>* shift, const T* residual,
                  T* y) {
-  using W = Wide<T>;
-  for (int64_t at = 0; at < n; at += columns, y += columns) {
-    const int64_t some = std::min(columns, n - at);
-    if (!residual) {
-      write_each(0, some, y, false, [=](int64_t j) { return F::value(scale[j] * W(y[j]) + shift[j]); });
-      continue;
-    }
-    write_each(0, some, y, false, [=, from = residual + at](int64_t j) {
-      const W z = stored<T>(scale[j] * W(y[j]) + shift[j]);
-      return F::value(stored<T>(z + W(from[j])));
-    });
-  }
+  for (int64_t at = 0; at < n; at += columns)
+    norm_columns<F, T>(std::min(columns, n - at), scale, shift, y + at, residual ? residual + at : nullptr,
+                       y + at);
 }
 
 }  // namespace

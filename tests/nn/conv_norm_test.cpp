@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 
@@ -26,8 +29,18 @@ TEST_CASE(
     const auto trained = both({.training = true});  // which also moves the running statistics
     const auto fused = both({});
     CHECK(fused != trained);
-    Tape tape;
+    const Tape tape;
     CHECK(both({}) == fused);
-    CHECK(tape.steps().size() >= 5);  // twice a convolution and a norm; an addition
+    CHECK(tape.steps().size() == 4);  // twice a convolution and a norm, which adds the shortcut
+    Tape whole;
+    whole.keep_all();
+    CHECK(both({}) == fused);
+    std::vector<std::string> ops;
+    for (const Tape::Step& step : whole.steps()) ops.emplace_back(step.op->name);
+    const std::string convolution = depthwise ? "depthwise_conv2d" : "conv2d";
+    CHECK(ops == std::vector<std::string>{convolution, "batch_norm", "relu", convolution, "batch_norm", "add",
+                                          "relu"});
+    CHECK(whole.steps()[4].path == "norm");
+    CHECK(whole.steps()[5].path.empty());
   }
 }

@@ -3,9 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
+#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
+#include "engine/ops/elementwise.h"
+#include "engine/ops/reduce.h"
 
 using namespace tessera;
 
@@ -50,4 +54,72 @@ TEST_CASE("batch norm names what does not fit") {
                        doctest::Contains("takes weight f32 [3], not f32 [2]"), Error);
   CHECK_THROWS_WITH_AS(batch_norm(Tensor::zeros({1, 3}), c, c, c, c, {.training = true}),
                        doctest::Contains("batch_norm: input [1, 3] has one row a channel"), Error);
+  CHECK_THROWS_WITH_AS(batch_norm(x, c, c, c, c, {}, Tensor::zeros({3, 2})),
+                       doctest::Contains("input f32 [2, 3] takes a residual like it, not f32 [3, 2]"), Error);
+}
+
+namespace {
+
+// A batch norm with a residual, and what its loss multiplies it by: dy is one number a place, unlike others.
+struct Residual {
+  Tensor x, residual, weight, bias;
+  Activation f = Activation::relu;
+
+  Tensor loss(bool in_pass) const {
+    const int64_t width = x.dim(-1);
+    const Tensor mean = Tensor::zeros({width}, wide(x.dtype())),
+                 var = Tensor::full({width}, 1, wide(x.dtype()));
+    const auto norm = [&](Activation own, const Tensor& added) {
+      return batch_norm(x, weight, bias, mean, var, {.training = true, .f = own}, added);
+    };
+    const Tensor y = in_pass ? norm(f, residual) : activation(f, add(norm(Activation::none, {}), residual));
+    return sum(multiply(y, random_tensor(y.shape(), 9).to(x.dtype())));
+  }
+
+  // The gradients of x, residual, weight and bias.
+  std::vector<std::vector<double>> gradients(bool in_pass, bool used_again = false) const {
+    Tape tape;
+    Tensor total = loss(in_pass);
+    if (used_again) total = add(total, sum(square(residual)));
+    tape.backward(total);
+    std::vector<std::vector<double>> all;
+    for (const Tensor& t : {x, residual, weight, bias}) {
+      all.push_back(t.grad().defined() ? t.grad().values() : std::vector<double>{});
+      t.zero_grad();
+    }
+    return all;
+  }
+};
+
+Residual residual_of(const Shape& shape, DType dtype) {
+  const auto some = [&](const Shape& its, uint64_t seed) {
+    return random_tensor(its, seed).to(dtype).require_grad();
+  };
+  return {some(shape, 1), some(shape, 2), some({shape[-1]}, 3), some({shape[-1]}, 4)};
+}
+
+}  // namespace
+
+TEST_CASE("a batch norm with a residual has the bits of its ops one after the other, backwards too") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
+    for (const Shape& shape : {Shape{3, 5, 7, 4}, Shape{70, 300}, Shape{2048, 16}})
+      for (const Activation f : {Activation::none, Activation::relu, Activation::silu}) {
+        CAPTURE(dtype);
+        CAPTURE(shape);
+        CAPTURE(name(f));
+        Residual of = residual_of(shape, dtype);
+        of.f = f;
+        CHECK(of.loss(true).item() == of.loss(false).item());
+        CHECK(of.gradients(true) == of.gradients(false));
+      }
+}
+
+TEST_CASE("a batch norm's residual may be read elsewhere, be the input itself, or want no gradient") {
+  Residual of = residual_of({3, 5, 7, 4}, DType::f64);
+  CHECK(of.gradients(true, true) == of.gradients(false, true));
+  of.residual = of.x;
+  const auto together = of.gradients(true), apart = of.gradients(false);
+  for (size_t i = 0; i < together[0].size(); ++i) CHECK(together[0][i] == doctest::Approx(apart[0][i]));
+  of.residual = random_tensor({3, 5, 7, 4}, 2);
+  CHECK(of.gradients(true) == of.gradients(false));
 }

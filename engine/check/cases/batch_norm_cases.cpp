@@ -27,20 +27,23 @@ Tensor plain(In in, bool training, Activation f) {
   const Tensor rows = x.reshape({-1, width});
   const Tensor centre = training ? mean(rows, {0}) : beside(running_mean(width), x);
   const Tensor variance = training ? mean(square(rows - centre), {0}) : beside(running_variance(width), x);
-  return activation(f, (x - centre) / sqrt(variance + BatchNormOptions{}.eps) * in[1] + in[2]);
+  const Tensor z = (x - centre) / sqrt(variance + BatchNormOptions{}.eps) * in[1] + in[2];
+  return activation(f, in.size() > 3 ? z + in[3] : z);
 }
 
-OpCase norm(std::string variant, bool training, const Shape& x, Activation f = Activation::none) {
+OpCase norm(std::string variant, bool training, const Shape& x, Activation f = Activation::none,
+            bool residual = false) {
   const int64_t width = x[-1];
-  return {"batch_norm",
-          std::move(variant),
-          {random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)},
+  std::vector<Tensor> inputs{random_tensor(x, 1), random_tensor({width}, 2), random_tensor({width}, 3)};
+  if (residual) inputs.push_back(random_tensor(x, 6));
+  return {"batch_norm", std::move(variant), std::move(inputs),
           [=](In in) {
             const auto wide_beside = [&](const Tensor& t) {
               return t.to(wide(in[0].dtype())).to(in[0].device());
             };
             return batch_norm(in[0], in[1], in[2], wide_beside(running_mean(width)),
-                              wide_beside(running_variance(width)), {.training = training, .f = f});
+                              wide_beside(running_variance(width)), {.training = training, .f = f},
+                              in.size() > 3 ? in[3] : Tensor());
           },
           [=](In in) { return plain(in, training, f); }};
 }
@@ -48,11 +51,17 @@ OpCase norm(std::string variant, bool training, const Shape& x, Activation f = A
 }  // namespace
 
 OpCases batch_norm_cases() {
-  OpCases cases{norm("batch statistics", true, {3, 4, 5}), norm("running statistics", false, {3, 4, 5}),
-                norm("many rows", true, {200, 2}), norm("wide", true, {70, 132}),
-                norm("running statistics, silu", false, {3, 4, 5}, Activation::silu)};
+  OpCases cases{norm("batch statistics", true, {3, 4, 5}),
+                norm("running statistics", false, {3, 4, 5}),
+                norm("many rows", true, {200, 2}),
+                norm("wide", true, {70, 132}),
+                norm("running statistics, silu", false, {3, 4, 5}, Activation::silu),
+                norm("running statistics, residual", false, {3, 4, 5}, Activation::silu, true),
+                norm("wide, residual", true, {70, 132}, Activation::silu, true)};
   for (const Activation f : all_activations)
-    cases.push_back(norm("batch statistics, " + std::string(name(f)), true, {3, 4, 5}, f));
+    for (const bool residual : {false, true})
+      cases.push_back(norm("batch statistics, " + std::string(name(f)) + (residual ? ", residual" : ""), true,
+                           {3, 4, 5}, f, residual));
   return cases;
 }
 
