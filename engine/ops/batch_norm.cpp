@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-// Whether a residual is added in the same pass.
+// The residual is added in the same pass on a CPU, unless a tape keeps every value.
 bool adds_in_pass(const Tensor& x) {
   const Tape* tape = Tape::recording();
   return x.device() == Device::cpu && !(tape && tape->keeps_all());

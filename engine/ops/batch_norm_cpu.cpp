@@ -61,7 +61,7 @@ template <class Row> void for_folded_rows(RowsSize size, Row row) {
   parallel_rows(folded.rows, folded.width, [=](int64_t i) { row(i * folded.width, folded.columns(i)); });
 }
 
-// Stores a value that a T holds exactly.
+// Stores a value that a T holds exactly, without the instructions that would round it.
 template <class T> TESSERA_IN_LOOPS void store_exact(T& out, Wide<T> value) {
   if constexpr (std::is_same_v<T, bf16>)
     out.bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
@@ -78,7 +78,7 @@ template <class F, bool added, class T> struct BeforeActivation {
   TESSERA_IN_LOOPS W operator()(int64_t at, int64_t column) const {
     const W z = before_activation<F, added>(scale[column], shift[column], x[at], residual, at);
     const W dz = W(dy[at]) * F::slope(z);
-    return added && !bends_at_most<F> ? stored<T>(dz) : dz;
+    return added && !slope_is_0_or_1<F> ? stored<T>(dz) : dz;
   }
 };
 

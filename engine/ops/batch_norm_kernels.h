@@ -15,11 +15,11 @@ template <class W> struct ColumnStatistics {
   bool of_batch;  // they were computed from x, so dx goes through them; otherwise they are constants
 };
 
-// What f is applied to: z = (x - mean) / sqrt(variance + eps) * weight + bias + residual.
+// The operands of z = (x - mean) / sqrt(variance + eps) * weight + bias + residual, which f is applied to.
 template <class T> struct NormedColumns {
   const T *x, *weight, *bias;  // x [rows, width]; weight and bias [width]
   ColumnStatistics<Wide<T>> by;
-  const T* residual = nullptr;  // like x, on a CPU; null: none is added
+  const T* residual = nullptr;  // like x; null: none is added, as always on a GPU
 };
 
 // x [rows, width]; the other arrays [width].

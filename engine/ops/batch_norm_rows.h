@@ -60,19 +60,19 @@ template <class T> TESSERA_IN_LOOPS Wide<T> stored(Wide<T> value) {
   return Wide<T>(number);
 }
 
-// Whether f multiplies by 0 or by 1. Then the sum of two numbers of T need not be rounded to T before f: that
-// changes no sign, and f's value is rounded when it is stored.
+// F multiplies by 0 or by 1. The sum of two numbers of T then need not be rounded to T before F: rounding
+// changes no sign, and F's value is rounded when it is stored.
 template <class F>
-inline constexpr bool bends_at_most = std::is_same_v<F, Identity> || std::is_same_v<F, Relu>;
+inline constexpr bool slope_is_0_or_1 = std::is_same_v<F, Identity> || std::is_same_v<F, Relu>;
 
-// What f is applied to, scale x + shift and, if `added`, the residual; rounded so that the bits are those of
-// the norm, the addition and f as ops of their own.
+// The number that F is applied to is scale x + shift and, if `added`, the residual. It is rounded so that the
+// bits are those of the norm, the addition and F as ops of their own.
 template <class F, bool added, class T>
 TESSERA_IN_LOOPS Wide<T> before_activation(Wide<T> scale, Wide<T> shift, T x, const T* residual, int64_t at) {
   const Wide<T> z = scale * Wide<T>(x) + shift;
   if constexpr (!added) return z;
   const Wide<T> sum = stored<T>(z) + Wide<T>(residual[at]);
-  return bends_at_most<F> ? sum : stored<T>(sum);
+  return slope_is_0_or_1<F> ? sum : stored<T>(sum);
 }
 
 // y = f(scale x + shift + residual) for some columns of folded rows; the residual may be null, y may be x.

@@ -60,7 +60,7 @@ TEST_CASE("batch norm names what does not fit") {
 
 namespace {
 
-// A batch norm with a residual, and what its loss multiplies it by: dy is one number a place, unlike others.
+// A batch norm with a residual, in one pass or as ops of their own, under a loss whose dy is random.
 struct Residual {
   Tensor x, residual, weight, bias;
   Activation f = Activation::relu;
