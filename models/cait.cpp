@@ -73,10 +73,9 @@ Tensor CaiT::Talk::operator()(const Tensor& q, const Tensor& k, const Tensor& v,
   name_value(s, "unmixed_scores");
   s = mix_heads(proj_l, s, path_l);
   if (diagonal == MaskFill::infinity) s = mask_diagonal(s);
-  const Tape* tape = Tape::recording();
   // What the softmax reads is the module's own value, in the shape of heads, even where it is proj_l's
   // output.
-  if (diagonal != MaskFill::infinity && tape && tape->keeps_all()) s = scale(s, 1);
+  if (diagonal != MaskFill::infinity && tape_keeps_all()) s = scale(s, 1);
   name_value(s, "scores");
   const Tensor p = softmax(s);
   name_value(p, "probabilities");

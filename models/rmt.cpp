@@ -123,8 +123,7 @@ RMT::DecayAttention::DecayAttention(const Scope& scope, int64_t dim, const Stage
 std::array<Tensor, 3> RMT::DecayAttention::projected(const Tensor& x) const {
   const Linear& qkv = attention.qkv;
   const int64_t width = qkv.weight.dim(0) / 3;
-  const Tape* tape = Tape::recording();
-  if (tape && tape->keeps_all()) {
+  if (tape_keeps_all()) {
     const Tensor packed = qkv(x);
     const auto third = [&](int64_t part) { return slice(packed, 2, part * width, width); };
     return {third(0), third(1), third(2)};

@@ -202,6 +202,11 @@ Gradients::Into Gradients::target(int slot) {
   return {grad.reshape(to.shape), add};
 }
 
+bool tape_keeps_all() {
+  const Tape* tape = Tape::recording();
+  return tape && tape->keeps_all();
+}
+
 bool ops_are_seen() { return Tape::recording() || Observer::active(); }
 
 bool wants_gradient(Inputs inputs) {

@@ -156,6 +156,9 @@ template <class Describe> void describe_step(const Tensor& y, const Describe& de
   if (Tape::Step* step = tape->step_that_made(y)) step->attributes = describe();
 }
 
+/// Whether a tape that keeps all records on this thread. Layers then run ops that they would fuse one by one.
+bool tape_keeps_all();
+
 /// Whether a tape records on this thread or an Observer is told. Where neither is, nobody sees the single
 /// ops, and layers may compute several at once.
 bool ops_are_seen();

@@ -15,9 +15,8 @@ BatchNorm::BatchNorm(const Scope& scope, int64_t width)
 
 Tensor BatchNorm::operator()(const Tensor& x, const Pass& pass, Activation f, const Tensor& residual) const {
   const ModuleScope here(path);
-  const Tape* tape = Tape::recording();
   BatchNormOptions options{.training = pass.training};
-  if (f == Activation::none || residual.defined() || !tape || !tape->keeps_all()) {
+  if (f == Activation::none || residual.defined() || !tape_keeps_all()) {
     options.f = f;
     return batch_norm(x, weight, bias, running_mean, running_var, options, residual);
   }

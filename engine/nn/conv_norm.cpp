@@ -12,8 +12,7 @@ Tensor conv_norm(const Conv2d& conv, const BatchNorm& norm, const Tensor& x, con
     return normed(x, conv.weight, conv.bias, conv.convolution,
                   {norm.weight, norm.bias, norm.running_mean, norm.running_var}, f, residual);
   }
-  const Tape* tape = Tape::recording();
-  if (!residual.defined() || !tape || !tape->keeps_all()) return norm(conv(x), pass, f, residual);
+  if (!residual.defined() || !tape_keeps_all()) return norm(conv(x), pass, f, residual);
   return activation(f, add(norm(conv(x), pass), residual));
 }
 

@@ -17,8 +17,7 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const Options& optio
 
 Tensor Linear::operator()(const Tensor& x, Activation f) const {
   const ModuleScope here(path);
-  const Tape* tape = Tape::recording();
-  if (f == Activation::none || !tape || !tape->keeps_all()) return linear(x, weight, bias, f);
+  if (f == Activation::none || !tape_keeps_all()) return linear(x, weight, bias, f);
   const Tensor z = linear(x, weight, bias);  // two steps, so that both values are seen
   name_value(z, "out");
   return activation(f, z);

@@ -10,22 +10,12 @@
 
 namespace tessera {
 
-namespace {
-
-// The residual is added in the same pass on a CPU, unless a tape keeps every value.
-bool adds_in_pass(const Tensor& x) {
-  const Tape* tape = Tape::recording();
-  return x.device() == Device::cpu && !(tape && tape->keeps_all());
-}
-
-}  // namespace
-
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormOptions& options, const Tensor& residual) {
   if (residual.defined())
     check(residual.shape() == x.shape() && residual.dtype() == x.dtype(), "batch_norm: input ", x.dtype(),
           " ", x.shape(), " takes a residual like it, not ", residual.dtype(), " ", residual.shape());
-  if (residual.defined() && !adds_in_pass(x)) {
+  if (residual.defined() && (x.device() != Device::cpu || tape_keeps_all())) {
     BatchNormOptions plain = options;
     plain.f = Activation::none;
     return activation(options.f,

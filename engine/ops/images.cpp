@@ -17,10 +17,7 @@ void check_images(const char* op, const Tensor& images, int64_t batch) {
   }
 }
 
-bool has_image_kernels(const Tensor& x) {
-  const Tape* tape = Tape::recording();
-  return x.device() == Device::cpu && !(tape && tape->keeps_all());
-}
+bool has_image_kernels(const Tensor& x) { return x.device() == Device::cpu && !tape_keeps_all(); }
 
 ImageList list_of(const Tensor& images) {
   if (!images.defined()) return {};

@@ -17,12 +17,11 @@ namespace {
 // Whether one kernel serves: operands that fit, which the two ops check, and nobody who looks at each op.
 bool is_fused(const Tensor& x, const Tensor& branch, const PathDraw& draw, const Tensor& weight,
               const Tensor& bias) {
-  const Tape* tape = Tape::recording();
   const auto fits = [&](const Tensor& t) {
     return t.shape() == Shape{x.dim(-1)} && t.dtype() == x.dtype() && t.device() == x.device();
   };
   return draw.p >= 0 && draw.p < 1 && !draw.images.defined() && x.rank() > 1 && x.elements() > 0 &&
-         !(tape && tape->keeps_all()) && branch.shape() == x.shape() && branch.dtype() == x.dtype() &&
+         !tape_keeps_all() && branch.shape() == x.shape() && branch.dtype() == x.dtype() &&
          branch.device() == x.device() && fits(weight) && fits(bias);
 }
 
