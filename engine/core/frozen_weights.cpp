@@ -1,6 +1,7 @@
 #include "engine/core/frozen_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace tessera {
 namespace {
 
 // A key has the kind of what was made, its bytes, and the place in the weight from which it was made.
-using Key = std::tuple<std::string_view, size_t, const void*>;
+using Key = std::tuple<std::string_view, std::array<int64_t, 4>, size_t, const void*>;
 
 struct Frozen {
   size_t bytes = 0;
@@ -40,8 +41,8 @@ const std::byte* first_byte(const Storage& made) { return static_cast<const std:
 // The new memory gets an entry of its own, because it does not change either, and more may be made of it.
 void keep(std::shared_ptr<const Storage>& slot, const std::shared_ptr<const Storage>& made) {
   if (slot) return;  // another thread has been faster
-  slot = made;
   all[first_byte(*made)] = {.bytes = made->bytes()};
+  slot = made;
 }
 
 void forget(const std::byte* first) {
@@ -54,6 +55,7 @@ void forget(const std::byte* first) {
 }  // namespace
 
 FrozenWeights::FrozenWeights(NamedTensors weights) : weights_(std::move(weights)) {
+  std::erase_if(weights_, [](const auto& weight) { return !weight.second.defined(); });
   const std::lock_guard lock(mutex);
   for (const auto& [name, weight] : weights_) {
     Frozen& frozen = all[first_byte(weight)];
@@ -74,12 +76,12 @@ namespace detail {
 
 // The lock is open while make() runs, for the threads of its loops may run others' tasks meanwhile, which
 // come here too.
-std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* kind, size_t bytes,
+std::shared_ptr<const Storage> made_of_weight(const void* weight, const MadeKind& kind, size_t bytes,
                                               const std::function<void(void*)>& make) {
   const auto* first = static_cast<const std::byte*>(weight);
   const auto known = [&]() -> std::shared_ptr<const Storage>* {
     Frozen* const frozen = frozen_at(first);
-    return frozen ? &frozen->made[{kind, bytes, weight}] : nullptr;
+    return frozen ? &frozen->made[{kind.name, kind.shape, bytes, weight}] : nullptr;
   };
   const bool keeps = !DryRun::active();  // the memory of a dry run holds nothing
   if (keeps) {

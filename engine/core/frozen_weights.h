@@ -8,7 +8,7 @@ namespace tessera {
 /// weight, such as the panels that a product reads, and find it there at their next call: a forward pass of
 /// one image by lvvit-s takes 0.6 to 0.7 of the time. The promise holds for all threads. What is kept takes
 /// about as much memory as the weights, which is given back when the last FrozenWeights that holds a weight
-/// ends.
+/// ends. Undefined tensors, such as the bias of a layer that has none, are passed over.
 ///
 ///   const FrozenWeights frozen(model.parameters.state());
 ///   for (const Tensor& images : batches) use(model.logits(images, pass));

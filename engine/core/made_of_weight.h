@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,12 +10,20 @@
 
 namespace tessera {
 
+// What a kernel makes of a weight: a weight may serve several kernels, and its memory be read in several
+// shapes.
+struct MadeKind {
+  const char* name;
+  std::array<int64_t, 4> shape;  // of the weight
+
+  MadeKind(const char* kind, const std::array<int64_t, 4>& weight_shape) : name(kind), shape(weight_shape) {}
+};
+
 namespace detail {
 
-// The memory of `bytes` that make() has filled from a weight, which begins at `weight`. `kind` names what is
-// made, because a weight may serve several kernels. The memory is made anew unless the weight is frozen
-// (FrozenWeights).
-std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* kind, size_t bytes,
+// The memory of `bytes` that make() has filled from a weight, which begins at `weight`. It is made anew
+// unless the weight is frozen (FrozenWeights).
+std::shared_ptr<const Storage> made_of_weight(const void* weight, const MadeKind& kind, size_t bytes,
                                               const std::function<void(void*)>& make);
 
 }  // namespace detail
@@ -24,7 +33,7 @@ std::shared_ptr<const Storage> made_of_weight(const void* weight, const char* ki
 template <class W> class MadeOfWeight {
  public:
   template <class Make>
-  MadeOfWeight(const void* weight, const char* kind, int64_t elements, const Make& make)
+  MadeOfWeight(const void* weight, const MadeKind& kind, int64_t elements, const Make& make)
       : memory_(detail::made_of_weight(weight, kind, static_cast<size_t>(elements) * sizeof(W),
                                        [&](void* to) { make(static_cast<W*>(to)); })) {}
 

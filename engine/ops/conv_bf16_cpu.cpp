@@ -178,7 +178,7 @@ void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy
 template <class Place>
 MadeOfWeight<bf16> packed_weight(const Bf16Kernels& kernels, const ConvSize& s, const char* kind,
                                  int64_t depth, int64_t n, const bf16* weight, Place place) {
-  return {weight, kind, bf16_packed_elements(depth, n), [&](bf16* panels) {
+  return {weight, {kind, s.weight_shape()}, bf16_packed_elements(depth, n), [&](bf16* panels) {
             const Workspace<bf16> turned(depth * n);
             if (DryRun::active()) return;
             clear(turned.data(), depth * n);

@@ -39,7 +39,7 @@ template <class T, class Place>
 MadeOfWeight<Wide<T>> packed_weight(const ConvSize& s, const char* kind, int64_t parts, int64_t depth,
                                     int64_t n, const T* weight, Place place) {
   using W = Wide<T>;
-  return {weight, kind, parts * packed_elements<W>(depth, n), [&](W* panels) {
+  return {weight, {kind, s.weight_shape()}, parts * packed_elements<W>(depth, n), [&](W* panels) {
             const Workspace<W> turned(parts * depth * n);
             if (DryRun::active()) return;
             parallel_for(s.out, 1, [&](int64_t o, int64_t) {

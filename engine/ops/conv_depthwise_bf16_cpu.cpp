@@ -64,9 +64,10 @@ bool depthwise_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const
                                                : nullptr;
   if (!row_of_windows) return false;
   const PackedTaps packed(s);
-  const MadeOfWeight<bf16> taps(weight, "depthwise_conv2d", packed.elements(s), [&](bf16* to) {
-    if (!DryRun::active()) packed.pack(kernels, s, weight, to);
-  });
+  const MadeOfWeight<bf16> taps(weight, {"depthwise_conv2d", s.weight_shape()}, packed.elements(s),
+                                [&](bf16* to) {
+                                  if (!DryRun::active()) packed.pack(kernels, s, weight, to);
+                                });
   const Workspace<float> start(whole_bf16_panels(s.out));
   const Workspace<bf16> zeros(s.width * s.in);
   if (DryRun::active()) return true;

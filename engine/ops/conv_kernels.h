@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engine/core/dtype.h"
@@ -13,6 +14,8 @@ struct ConvSize {
 
   TESSERA_HD int64_t window() const { return kernel_h * kernel_w; }
   TESSERA_HD int64_t positions() const { return out_h * out_w; }  // windows an image
+
+  std::array<int64_t, 4> weight_shape() const { return {out, in, kernel_h, kernel_w}; }
 
   // Whether the windows are the pixels: a linear map of each.
   bool of_pixels() const { return window() == 1 && stride == 1 && padding == 0; }

@@ -53,7 +53,7 @@ template <class T> T sum_of(const Target<T>& target, int64_t at, T value) {
 template <class T> void patches_forward(const ConvSize& s, const T* x, const T* weight, const T* bias, T* y) {
   const LinearSize size = linear_size(s);
   const Workspace<T> windows(size.rows * size.in);
-  const MadeOfWeight<T> turned(weight, "patches", size.out * size.in, [&](T* to) {
+  const MadeOfWeight<T> turned(weight, {"patches", s.weight_shape()}, size.out * size.in, [&](T* to) {
     if (!DryRun::active()) turn_weight(s, weight, to);
   });
   if (!DryRun::active()) copy_windows(s, x, windows.data());

@@ -72,8 +72,10 @@ template <class W> MadeOfWeight<W> weight_at_points(const ConvSize& s, const W* 
       for (int i = 0; i < 4; ++i) to[(4 * i + j) * depth * width] = line.at[i];
     }
   };
-  return {weight, turned ? "conv2d, dx at points" : "conv2d at points",
-          points * packed_elements<W>(depth, turned ? s.in : s.out), [&](W* panels) {
+  return {weight,
+          {turned ? "conv2d, dx at points" : "conv2d at points", s.weight_shape()},
+          points * packed_elements<W>(depth, turned ? s.in : s.out),
+          [&](W* panels) {
             if (DryRun::active()) return;
             parallel_for(s.out, 1, [&](int64_t o, int64_t) {
               for (int64_t c = 0; c < s.in; ++c) put(o, c, weight + (o * s.in + c) * s.window(), panels);

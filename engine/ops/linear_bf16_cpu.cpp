@@ -156,7 +156,7 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
                          const bf16* weight, const bf16* bias, Activation f, bf16* y, bf16* slope,
                          const Finish& finish) {
   const auto [rows, in, out] = size;
-  const MadeOfWeight<bf16> panels(weight, "linear", bf16_packed_elements(in, out),
+  const MadeOfWeight<bf16> panels(weight, {"linear", {out, in}}, bf16_packed_elements(in, out),
                                   [&, in = in, out = out](bf16* to) {
                                     if (!DryRun::active()) pack_all(kernels, in, out, {weight, in, true}, to);
                                   });

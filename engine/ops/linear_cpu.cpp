@@ -166,9 +166,10 @@ void linear_forward(const LinearSize& size, const T* x, const T* weight, const T
       return linear_forward_bf16(*kernels, size, x, weight, bias, f, y, slope, finish);
   using W = Wide<T>;
   const auto [rows, in, out] = size;
-  const MadeOfWeight<W> panels(weight, "linear", packed_elements<W>(in, out), [=, in = in, out = out](W* to) {
-    if (!DryRun::active()) pack_panels<T>(in, out, {weight, 1, in}, to);
-  });
+  const MadeOfWeight<W> panels(weight, {"linear", {out, in}}, packed_elements<W>(in, out),
+                               [=, in = in, out = out](W* to) {
+                                 if (!DryRun::active()) pack_panels<T>(in, out, {weight, 1, in}, to);
+                               });
   const Workspace<W> first(bias ? out : 0);
   if (DryRun::active()) return;
   if (bias) std::copy_n(bias, out, first.data());

@@ -20,10 +20,12 @@ struct Kernel {
 
   double first_of(const Tensor& weight, const char* kind = "doubled") {
     const auto* const from = weight.data<double>();
-    const MadeOfWeight<double> made(from, kind, weight.elements(), [&](double* to) {
-      ++calls;
-      for (int64_t i = 0; i < weight.elements(); ++i) to[i] = 2 * from[i];
-    });
+    const int64_t columns = weight.rank() > 1 ? weight.dim(1) : 1;
+    const MadeOfWeight<double> made(from, {kind, {weight.dim(0), columns}}, weight.elements(),
+                                    [&](double* to) {
+                                      ++calls;
+                                      for (int64_t i = 0; i < weight.elements(); ++i) to[i] = 2 * from[i];
+                                    });
     return made.data()[0];
   }
 };
@@ -44,6 +46,8 @@ TEST_CASE("what is made of a weight is kept while the weight is frozen, and made
   CHECK((calls(weight) == 1 && calls(weight) == 0 && kernel.first_of(weight) == 6));
   CHECK((calls(other) == 1 && calls(other) == 1));
   CHECK((calls(weight, "another kind") == 1 && calls(weight, "another kind") == 0));
+  const Tensor square = weight.reshape({2, 2});
+  CHECK((calls(square) == 1 && calls(square) == 0 && calls(weight) == 0));
   const Tensor part = weight.rows(0, 2), rest = weight.rows(2, 2);
   CHECK((calls(part) == 1 && calls(part) == 0 && calls(weight) == 0));
   CHECK((calls(rest) == 1 && calls(rest) == 0 && kernel.first_of(rest) == 10));
@@ -57,12 +61,23 @@ TEST_CASE("what is made of a weight is kept while the weight is frozen, and made
   CHECK((calls(weight) == 1 && kernel.first_of(weight) == 2));
 }
 
+TEST_CASE("an undefined tensor among the weights is passed over") {
+  const Tensor weight = Tensor::from({3}, {1}, DType::f64);
+  Kernel kernel;
+  {
+    const FrozenWeights frozen({{"weight", weight}, {"bias", {}}});
+    CHECK((kernel.first_of(weight) == 6 && kernel.first_of(weight) == 6 && kernel.calls == 1));
+  }
+  weight.fill(4);
+  CHECK((kernel.first_of(weight) == 8 && kernel.calls == 2));
+}
+
 TEST_CASE("what is made of something that was made of a frozen weight is kept as long") {
   const Tensor weight = Tensor::from({3}, {1}, DType::f64);
   int calls = 0;
   const auto twice = [&] {
-    const MadeOfWeight<double> first(weight.data<double>(), "first", 1, [&](double* to) { *to = 4; });
-    const MadeOfWeight<double> second(first.data(), "second", 1, [&](double* to) {
+    const MadeOfWeight<double> first(weight.data<double>(), {"first", {1}}, 1, [&](double* to) { *to = 4; });
+    const MadeOfWeight<double> second(first.data(), {"second", {1}}, 1, [&](double* to) {
       ++calls;
       *to = 1 + *first.data();
     });
@@ -98,7 +113,7 @@ TEST_CASE("a dry run leaves nothing that a later call would take for made") {
   const FrozenWeights frozen({{"weight", weight}});
   int calls = 0;
   const auto made = [&] {
-    const MadeOfWeight<double> four(weight.data<double>(), "four", 1, [&](double* to) {
+    const MadeOfWeight<double> four(weight.data<double>(), {"four", {1}}, 1, [&](double* to) {
       ++calls;
       if (!DryRun::active()) *to = 4;
     });
