@@ -7,6 +7,8 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "engine/cpu/bf16_gemm_x86.h"
 
 namespace tessera {
@@ -15,29 +17,37 @@ namespace {
 
 constexpr int64_t side = 16;  // rows of a tile, pairs of its rows
 
-// The shapes of the eight tiles as the processor reads them: each has 16 rows of 64 bytes.
+// The shapes of the eight tiles as the processor reads them: their rows have 64 bytes. Those of B have 16
+// rows, the others as many as C has at a time.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  uint8_t rows[16] = {};
+
+  explicit TileShapes(int64_t rows_of_c) {
+    std::fill_n(rows, 6, static_cast<uint8_t>(rows_of_c));
+    std::fill_n(rows + 6, 2, static_cast<uint8_t>(side));
+  }
 };
 
 template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
   return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
 }
 
-// c [16, 16] = start + alpha sum
-void store_tile(const float* sum, float alpha, FloatRows start, FloatTarget c) {
-  for (int64_t r = 0; r < side; ++r) {
+// c [rows, 16] = start + alpha sum
+void store_tile(int64_t rows, const float* sum, float alpha, FloatRows start, FloatTarget c) {
+  for (int64_t r = 0; r < rows; ++r) {
     const __m512 added = start.data ? _mm512_loadu_ps(start.data + r * start.row) : _mm512_setzero_ps();
     _mm512_storeu_ps(c.data + r * c.row,
                      _mm512_fmadd_ps(_mm512_set1_ps(alpha), _mm512_load_ps(sum + r * side), added));
   }
 }
 
-// C [16 tall, 16 wide] of whole tiles: tiles 0 to 3 hold the sums, 4 and 5 A's, 6 and 7 B's.
+// C of one or two tiles down and across, of `rows` rows each: tiles 0 to 3 hold the sums, 4 and 5 A's, 6 and
+// 7 B's.
 template <bool tall, bool wide>
-void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start, FloatTarget c) {
+void multiply_tiles(int64_t rows, int64_t pairs, LeftPairs a, RightPairs b, float alpha, FloatRows start,
+                    FloatTarget c) {
   const auto a_bytes = static_cast<int>(a.row * 2), b_bytes = static_cast<int>(b.pair * 2);
   _tile_zero(0);
   _tile_zero(1);
@@ -66,8 +76,19 @@ void multiply_tiles(int64_t pairs, LeftPairs a, RightPairs b, float alpha, Float
   _tile_stored(3, sums[3], row_bytes);
   for (int64_t t = 0; t < 4; ++t)
     if ((tall || t < 2) && (wide || t % 2 == 0))
-      store_tile(sums[t], alpha, from(start, t / 2 * side, t % 2 * side),
+      store_tile(rows, sums[t], alpha, from(start, t / 2 * side, t % 2 * side),
                  from(c, t / 2 * side, t % 2 * side));
+}
+
+// All columns of C, whose tiles have `rows` rows; two tiles down where it is tall.
+void multiply_across(bool tall, int64_t rows, int64_t columns, int64_t pairs, LeftPairs a, RightPairs b,
+                     float alpha, FloatRows start, FloatTarget c) {
+  for (int64_t j = 0; j < columns; j += 2 * side) {
+    const bool wide = columns - j > side;
+    const auto tiles = tall ? (wide ? multiply_tiles<true, true> : multiply_tiles<true, false>)
+                            : (wide ? multiply_tiles<false, true> : multiply_tiles<false, false>);
+    tiles(rows, pairs, a, {b.data + 2 * j, b.pair}, alpha, from(start, 0, j), from(c, 0, j));
+  }
 }
 
 void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
@@ -81,25 +102,25 @@ void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, Rig
   }
   const auto& plain = *avx512_bf16_kernels();
   const int64_t whole_m = m / side * side, whole_pairs = pairs / side * side;
-  if (a.pair != 2 || whole_m == 0 || whole_pairs == 0)
-    return plain.multiply(m, columns, pairs, a, b, alpha, start, c);
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
-  for (int64_t i = 0; i < whole_m; i += 2 * side)
-    for (int64_t j = 0; j < columns; j += 2 * side) {
-      const bool tall = whole_m - i > side, wide = columns - j > side;
-      const auto tiles = tall ? (wide ? multiply_tiles<true, true> : multiply_tiles<true, false>)
-                              : (wide ? multiply_tiles<false, true> : multiply_tiles<false, false>);
-      tiles(whole_pairs, {a.data + i * a.row, a.row, 2}, {b.data + 2 * j, b.pair}, alpha, from(start, i, j),
-            from(c, i, j));
-    }
+  if (a.pair != 2 || whole_pairs == 0) return plain.multiply(m, columns, pairs, a, b, alpha, start, c);
+  if (whole_m > 0) {
+    const TileShapes whole(side);
+    _tile_loadconfig(&whole);
+    for (int64_t i = 0; i < whole_m; i += 2 * side)
+      multiply_across(whole_m - i > side, side, columns, whole_pairs, {a.data + i * a.row, a.row, 2}, b,
+                      alpha, from(start, i, 0), from(c, i, 0));
+  }
+  // Tiles multiply what is left of the rows, too: a row's bits would depend on the rows beside it otherwise.
+  if (whole_m < m) {
+    const TileShapes low(m - whole_m);
+    _tile_loadconfig(&low);
+    multiply_across(false, m - whole_m, columns, whole_pairs, {a.data + whole_m * a.row, a.row, 2}, b, alpha,
+                    from(start, whole_m, 0), from(c, whole_m, 0));
+  }
   _tile_release();
   if (whole_pairs < pairs)
-    plain.multiply(whole_m, columns, pairs - whole_pairs, {a.data + 2 * whole_pairs, a.row, 2},
+    plain.multiply(m, columns, pairs - whole_pairs, {a.data + 2 * whole_pairs, a.row, 2},
                    {b.data + whole_pairs * b.pair, b.pair}, alpha, c, c);
-  if (whole_m < m)
-    plain.multiply(m - whole_m, columns, pairs, {a.data + whole_m * a.row, a.row, 2}, b, alpha,
-                   from(start, whole_m, 0), from(c, whole_m, 0));
 }
 
 }  // namespace

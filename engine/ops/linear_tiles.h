@@ -103,8 +103,8 @@ struct BackwardShares {
   }
 
   // The outputs of a slab, about four slabs for each thread. A slab narrower than 48 would pack the rows of x
-  // for too few sums. Slabs are whole tiles of 16 outputs (AMX) and whole bands of 12, because the kernels
-  // may round what is left of those differently.
+  // for too few sums. Slabs are whole bands of 12 outputs, because the kernels may round what is left of
+  // those differently, and whole tiles of 16 (AMX), which no slab then ends with a part of.
   static int64_t rows_a_slab(int64_t out, int64_t of_groups) {
     const int64_t unit = 4 * least_rows(), wanted = out * of_groups / (4 * threads());
     return std::clamp<int64_t>(parts_of(wanted, unit), 1, 4) * unit;

@@ -185,6 +185,28 @@ TEST_CASE("bf16 products: every kind agrees with double") {
   });
 }
 
+TEST_CASE("bf16 products: the bits of a row depend on no row beside it") {
+  for_every_kind([](const Bf16Kernels& kernels) {
+    constexpr int64_t m = 53, pairs = 41, columns = bf16_panel;
+    const Numbers left = random_numbers(m * 2 * pairs, 1), right = random_numbers(pairs * 2 * columns, 2);
+    const std::vector<float> start(columns, 0.3f);
+    const auto product = [&](int64_t first, int64_t rows) {
+      std::vector<float> c(static_cast<size_t>(rows * columns));
+      kernels.multiply(rows, columns, pairs, {left.data() + first * 2 * pairs, 2 * pairs, 2},
+                       {right.data(), 2 * columns}, 0.7f, {start.data(), 0}, {c.data(), columns});
+      return c;
+    };
+    const std::vector<float> all = product(0, m);
+    for (const int64_t rows : {1, 5, 12, 16, 23, 48})
+      for (int64_t first = 0; first + rows <= m; first += 5) {
+        CAPTURE(first);
+        CAPTURE(rows);
+        const std::vector<float> some = product(first, rows);
+        CHECK(std::equal(some.begin(), some.end(), all.begin() + first * columns));
+      }
+  });
+}
+
 TEST_CASE("bf16 products: rows are stored times their factor, rounded once") {
   const std::array<float, 40> from = [] {
     std::array<float, 40> numbers{};

@@ -123,6 +123,7 @@ TEST_CASE("linear: the same bits on any number of threads") {
   };
   for (const DType dtype : {DType::f32, DType::bf16}) {
     check_size({4200, 70, 130}, dtype);
+    check_size({4160, 40, 48}, dtype);
     check_size({1000, 100, 700}, dtype);
     const SmallChunks chunks(16);  // with whole groups of 16 rows
     check_size({150, 1030, 1030}, dtype);
