@@ -10,6 +10,7 @@
 #include "engine/cpu/each.h"
 #include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
+#include "engine/ops/batch_norm_few.h"
 #include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/batch_norm_rows.h"
 
@@ -233,6 +234,13 @@ void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const NormedCol
     if (gradients.dx) norm.write_dx(dz, sums, gradients.dx);
   };
   with_activation(f, [&]<class F>(F) {
+    if constexpr (std::is_same_v<T, float>)
+      if (z.by.of_batch && size.rows <= few_rows) {
+        if (z.residual)
+          return few_rows_backward(size, z, norm.template before<F, true>(dy, z.residual), gradients,
+                                   dresidual);
+        return few_rows_backward(size, z, norm.template before<F, false>(dy), gradients, {});
+      }
     if (!z.residual) {
       const auto dz = norm.template before<F, false>(dy);
       return finish(dz, norm.template sums<false>(dz, nullptr));

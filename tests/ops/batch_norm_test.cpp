@@ -48,6 +48,33 @@ TEST_CASE("evaluation norms by the running statistics and leaves them") {
   CHECK(var.item() == 4);
 }
 
+// Two rows lie one deviation from their mean, so that all terms of dx cancel but for eps.
+TEST_CASE("the gradients of two rows in float are those in double") {
+  for (const bool residual : {false, true}) {
+    CAPTURE(residual);
+    const auto gradients = [&](DType dtype) {
+      const auto leaf = [&](const Shape& shape, uint64_t seed) {
+        return random_tensor(shape, seed).to(DType::f32).to(dtype).require_grad();
+      };
+      const Tensor x = leaf({2, 7}, 1), weight = leaf({7}, 2), bias = leaf({7}, 3), r = leaf({2, 7}, 4),
+                   dy = leaf({2, 7}, 5);
+      const Tensor mean = Tensor::zeros({7}, dtype), var = Tensor::zeros({7}, dtype);
+      Tape tape;
+      tape.backward(batch_norm(x, weight, bias, mean, var, {.training = true, .f = Activation::silu},
+                               residual ? r : Tensor()),
+                    dy.detach());
+      std::vector<Tensor> all{x.grad(), weight.grad(), bias.grad()};
+      if (residual) all.push_back(r.grad());
+      return all;
+    };
+    const auto narrow = gradients(DType::f32), wide = gradients(DType::f64);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      CAPTURE(i);
+      CHECK(relative_error(narrow[i].to(DType::f64), wide[i]) < 1e-5);
+    }
+  }
+}
+
 TEST_CASE("batch norm names what does not fit") {
   const Tensor x = Tensor::zeros({2, 3}), c = Tensor::zeros({3});
   CHECK_THROWS_WITH_AS(batch_norm(x, Tensor::zeros({2}), c, c, c, {}),
