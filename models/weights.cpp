@@ -35,12 +35,11 @@ void rename_start(NamedTensors& tensors, std::string_view from, std::string_view
 // "layers.0.downsample.norm.bias" -> "layers.1.downsample.norm.bias".
 std::string of_next_stage(const std::string& name) {
   constexpr std::string_view start = "layers.";
+  if (!name.starts_with(start)) return name;
   int stage = 0;
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + start.size(), end, stage);
-  if (!name.starts_with(start) || error != std::errc() ||
-      !std::string_view(rest, end).starts_with(".downsample."))
-    return name;
+  if (error != std::errc() || !std::string_view(rest, end).starts_with(".downsample.")) return name;
   return std::string(start) + std::to_string(stage + 1) + std::string(rest, end);
 }
 

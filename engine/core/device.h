@@ -30,6 +30,10 @@ inline constexpr bool has_cuda = true;
 inline constexpr bool has_cuda = false;
 #endif
 
+// The device in whose memory the values of a tensor on `device` lie: a dry run touches no memory, so its
+// tensors may name a device that this build lacks, and the CPU lends theirs.
+constexpr Device where_memory_is(Device device) { return has_cuda ? device : Device::cpu; }
+
 /// Makes the device ready. Fails, saying what to do, where this build or this machine has no such device.
 void require(Device device);
 

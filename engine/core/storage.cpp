@@ -184,9 +184,6 @@ Pool& pool(Device device) {
   return device == Device::cpu ? cpu : cuda;
 }
 
-// A dry run touches no memory, so its tensors may name a device that this build lacks; the CPU lends theirs.
-Pool& pool_of_memory(Device device) { return pool(has_cuda ? device : Device::cpu); }
-
 constexpr size_t granule = 512;  // bytes; sizes are rounded up to it, so that similar sizes share blocks
 
 }  // namespace
@@ -194,11 +191,11 @@ constexpr size_t granule = 512;  // bytes; sizes are rounded up to it, so that s
 Storage::Storage(Device device, size_t bytes)
     : device_(device), bytes_((std::max<size_t>(bytes, 1) + granule - 1) / granule * granule) {
   if (!DryRun::active()) require(device);
-  block_ = pool_of_memory(device).take(bytes_);
+  block_ = pool(where_memory_is(device)).take(bytes_);
   if (poison && device == Device::cpu) std::memset(block_, 0xff, bytes_);
 }
 
-Storage::~Storage() { pool_of_memory(device_).give(block_, bytes_); }
+Storage::~Storage() { pool(where_memory_is(device_)).give(block_, bytes_); }
 
 BlockSet::BlockSet(Device device) : device_(device), number_(pool(device).new_set()) {}
 BlockSet::~BlockSet() { pool(device_).end_set(number_); }

@@ -12,6 +12,8 @@ namespace tessera {
 namespace {
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+  to_device = where_memory_is(to_device);
+  from_device = where_memory_is(from_device);
   if (to_device == from_device)
     backend(to_device).copy(to, from, bytes);
   else if (from_device == Device::cpu)
@@ -53,7 +55,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   Tensor tensor = empty(shape, dtype, device);
-  backend(device).zero(tensor.raw(), tensor.bytes());
+  backend(where_memory_is(device)).zero(tensor.raw(), tensor.bytes());
   return tensor;
 }
 
@@ -119,8 +121,8 @@ Tensor Tensor::reshape(std::initializer_list<int64_t> sizes) const {
 }
 
 Tensor Tensor::rows(int64_t first, int64_t count) const {
-  check(rank() > 0 && first >= 0 && count >= 0 && first + count <= dim(0), "rows: ", first, " to ",
-        first + count, " of ", shape_);
+  check(rank() > 0 && first >= 0 && count >= 0 && first <= dim(0) && count <= dim(0) - first, "rows: ", count,
+        " from row ", first, " of ", shape_);
   Tensor view = detach();
   view.shape_ = shape_.with(0, count);
   view.offset_ += static_cast<size_t>(first * shape_.elements(1, rank())) * size_of(dtype_);
@@ -136,7 +138,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return detach();
   Tensor result = empty(shape_, dtype, device());
-  backend(device()).convert(elements(), dtype_, raw(), dtype, result.raw());
+  backend(where_memory_is(device())).convert(elements(), dtype_, raw(), dtype, result.raw());
   return result;
 }
 
@@ -155,7 +157,9 @@ void Tensor::copy_from(const Tensor& other) const {
   copy_bytes(raw(), device(), other.raw(), other.device(), bytes());
 }
 
-void Tensor::fill(double value) const { backend(device()).fill(elements(), value, dtype_, raw()); }
+void Tensor::fill(double value) const {
+  backend(where_memory_is(device())).fill(elements(), value, dtype_, raw());
+}
 
 Tensor& Tensor::require_grad() {
   check(defined() && is_float(dtype_), "tensor: only floating values have a gradient, this one holds ",

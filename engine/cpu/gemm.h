@@ -38,7 +38,7 @@ void gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T>
 template <class T> void load_gemm();
 
 // gemm() on all threads. The sizes alone decide how it is cut into tiles, so the bits do not depend on the
-// thread count.
+// thread count. In a DryRun it allocates its workspace alone.
 template <class T, class C>
 void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c,
                    int64_t ldc);

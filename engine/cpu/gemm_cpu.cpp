@@ -166,12 +166,16 @@ template <class T, class C>
 void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b, Wide<T> beta, C* c,
                    int64_t ldc) {
   const auto [m, n, k] = size;
-  if (m == 0 || n == 0 || k == 0) return gemm<T>(size, alpha, a, b, beta, c, ldc);
-  load_gemm<T>();
+  if (m == 0 || n == 0 || k == 0) {
+    if (!DryRun::active()) gemm<T>(size, alpha, a, b, beta, c, ldc);
+    return;
+  }
   const Tiling tile = tiling(m, n, k);
   const int64_t down = pieces(m, tile.rows), across = pieces(n, tile.columns), deep = pieces(k, tile.depth);
   // multiply(part of the depth, row, column, size, factors) for every tile
   const auto for_tiles = [&, m = m, n = n, k = k](const auto& multiply) {
+    if (DryRun::active()) return;
+    load_gemm<T>();
     parallel_for(down * across * deep, 1, [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         const int64_t i = t / across % down * tile.rows, j = t % across * tile.columns;
@@ -192,7 +196,7 @@ void parallel_gemm(const GemmSize& size, Wide<T> alpha, Factor<T> a, Factor<T> b
                               Factor<T> b_tile) {
     gemm<T>(own, alpha, a_tile, b_tile, Wide<T>(0), parts.data() + (part * m + i) * n + j, n);
   });
-  add_parts(deep, m, n, parts.data(), beta, c, ldc);
+  if (!DryRun::active()) add_parts(deep, m, n, parts.data(), beta, c, ldc);
 }
 
 std::string blas_kernels() { return "OpenBLAS " + blas().core; }

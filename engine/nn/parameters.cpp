@@ -33,11 +33,13 @@ NamedTensors Parameters::state() const {
 }
 
 void Parameters::load(const NamedTensors& state, const std::string& where) const {
-  std::vector<std::string> missing, unknown, other_shape;
-  std::unordered_map<std::string, Tensor> given(state.begin(), state.end());
+  std::vector<std::string> missing, unknown, other_shape, twice;
+  std::unordered_map<std::string, Tensor> given;
   for (const auto& [name, value] : state) {
     const Tensor* own = find(name);
-    if (!own)
+    if (!given.emplace(name, value).second)
+      twice.push_back(name);
+    else if (!own)
       unknown.push_back(name + " " + value.shape().text());
     else if (own->shape() != value.shape())
       other_shape.push_back(name + ": " + value.shape().text() + " in the file, the model has " +
@@ -45,9 +47,9 @@ void Parameters::load(const NamedTensors& state, const std::string& where) const
   }
   for (const Parameter& p : all_)
     if (!given.contains(p.name)) missing.push_back(p.name + " " + p.value.shape().text());
-  if (!missing.empty() || !unknown.empty() || !other_shape.empty())
+  if (!missing.empty() || !unknown.empty() || !other_shape.empty() || !twice.empty())
     fail(where, ": not this model's weights", listed(missing, "missing"), listed(unknown, "not in the model"),
-         listed(other_shape, "of another shape"));
+         listed(other_shape, "of another shape"), listed(twice, "given twice"));
   for (const Parameter& p : all_)
     p.value.copy_from(given.at(p.name).to(p.value.dtype()).to(p.value.device()));
 }

@@ -16,8 +16,13 @@ namespace tessera {
 
 namespace {
 
+void check_map(const char* op, const Tensor& x) {
+  check(x.rank() == 4 && x.dim(1) > 0 && x.dim(2) > 0 && x.dim(3) > 0, op, ": input ", x.shape(),
+        ", a map [B, H, W, C] of at least one pixel and channel is wanted");
+}
+
 ConvSize sized(const char* op, const Tensor& x, int64_t kernel_h, int64_t kernel_w, const ConvOptions& o) {
-  check(x.rank() == 4, op, ": input ", x.shape(), ", a map [B, H, W, C] is wanted");
+  check_map(op, x);
   check(o.stride > 0 && o.padding >= 0, op, ": stride ", o.stride, " and padding ", o.padding,
         "; at least 1 and 0 are wanted");
   const int64_t height = x.dim(1) + 2 * o.padding, width = x.dim(2) + 2 * o.padding;
@@ -39,9 +44,9 @@ ConvSize sized(const char* op, const Tensor& x, int64_t kernel_h, int64_t kernel
 void check_weights(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                    int64_t inputs) {
   check_same_device(op, {x, weight, bias});
-  check(weight.rank() == 4 && weight.dim(1) == inputs && weight.dtype() == x.dtype(), op, ": input ",
-        x.dtype(), " ", x.shape(), " takes a weight ", x.dtype(), " [O, ", inputs, ", kh, kw], not ",
-        weight.dtype(), " ", weight.shape());
+  check(weight.rank() == 4 && weight.dim(0) > 0 && weight.dim(1) == inputs && weight.dtype() == x.dtype(), op,
+        ": input ", x.dtype(), " ", x.shape(), " takes a weight ", x.dtype(), " [O, ", inputs,
+        ", kh, kw] with at least one output, not ", weight.dtype(), " ", weight.shape());
   if (bias.defined())
     check(bias.shape() == Shape{weight.dim(0)} && bias.dtype() == x.dtype(), op, ": weight ", weight.shape(),
           " takes a bias ", x.dtype(), " [", weight.dim(0), "], not ", bias.dtype(), " ", bias.shape());
@@ -53,18 +58,28 @@ Attributes attributes_of(const ConvSize& size) {
           {"padding", static_cast<double>(size.padding)}};
 }
 
+// The gradient of a weight that no image has met.
+void clear(const InputGradient& gradient) {
+  if (gradient && !gradient.add()) gradient.tensor().fill(0);
+}
+
 // The part that both convolutions share; Kernels and the name tell them apart.
 template <template <class> class Kernels>
 Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& weight, const Tensor& bias,
                 int64_t macs) {
   const char* name = op->name.data();
   const Tensor y = Tensor::empty({size.images, size.out_h, size.out_w, size.out}, x.dtype(), x.device());
-  dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
-    Kernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
-                                      bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
-  });
+  if (size.images > 0)
+    dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
+      Kernels<Dev>::template forward<T>(size, x.data<T>(), weight.data<T>(),
+                                        bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
+    });
   const auto backward = [=](Gradients& g) {
     const InputGradient dx(g, 0), dweight(g, 1), dbias(g, 2);
+    if (size.images == 0) {
+      clear(dweight);
+      return clear(dbias);
+    }
     dispatch_with_scratch(x, name, [&]<class Dev, class T>() {
       Kernels<Dev>::template backward<T>(
           size, g.dy().data<T>(), x.data<T>(), weight.data<T>(),
@@ -77,7 +92,7 @@ Tensor convolve(OpName op, const ConvSize& size, const Tensor& x, const Tensor& 
 }
 
 ConvSize conv2d_size(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
-  check(x.rank() == 4, "conv2d: input ", x.shape(), ", a map [B, H, W, C] is wanted");
+  check_map("conv2d", x);
   check_weights("conv2d", x, weight, bias, x.dim(3));
   ConvSize size = sized("conv2d", x, weight.dim(2), weight.dim(3), options);
   size.out = weight.dim(0);

@@ -18,7 +18,8 @@ Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classes, Nll nll)
     return sum;
   }
   if (!targets.b) return nll(targets.a[i]);
-  return W(targets.lam) * nll(targets.a[i]) + W(1 - targets.lam) * nll(targets.b[i]);
+  const auto part = [&](double t, int64_t label) { return t != 0 ? W(t) * nll(label) : W(0); };
+  return part(targets.lam, targets.a[i]) + part(1 - targets.lam, targets.b[i]);
 }
 
 template <class T>

@@ -22,7 +22,8 @@ __device__ Wide<T> row_loss(const Targets<T>& targets, int64_t i, int64_t classe
   }
   const auto of_label = [&](int64_t label) { return label >= 0 && label < classes ? nll(label) : W(NAN); };
   if (!targets.b) return of_label(targets.a[i]);
-  return W(targets.lam) * of_label(targets.a[i]) + W(1 - targets.lam) * of_label(targets.b[i]);
+  const auto part = [&](double t, int64_t label) { return t != 0 ? W(t) * of_label(label) : W(0); };
+  return part(targets.lam, targets.a[i]) + part(1 - targets.lam, targets.b[i]);
 }
 
 template <class T>

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "engine/autograd/tape.h"
-#include "engine/core/dispatch.h"
+#include "engine/core/scratch.h"
 #include "engine/ops/catalog.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/matmul_kernels.h"
@@ -31,7 +31,7 @@ std::optional<int64_t> step_in(const Shape& operand, const Shape& y) {
 }
 
 void multiply(const Products& products, const Tensor& a, const Tensor& b, const Tensor& c, bool add) {
-  dispatch(c, "matmul", [&]<class Dev, class T>() {
+  dispatch_with_scratch(c, "matmul", [&]<class Dev, class T>() {
     MatmulKernels<Dev>::template multiply<T>(products, a.data<T>(), b.data<T>(), {c.data<T>(), add});
   });
 }

@@ -92,12 +92,18 @@ template <class T> void multiply_and_sum(const Products& p, const T* a, const T*
   using W = Wide<T>;
   const int64_t size = p.m * p.n, group = products_a_sum(p), groups = (p.count + group - 1) / group;
   const auto multiply = group < p.count ? gemm<T, W> : parallel_gemm<T, W>;
-  load_gemm<T>();
   const Workspace<W> sums(groups * size);
+  const auto add_product = [&](int64_t i, bool first, W* sum) {
+    multiply({p.m, p.n, p.k}, W(1), left_of(p, a + i * p.a_step), right_of(p, b + i * p.b_step),
+             W(first ? 0 : 1), sum, p.n);
+  };
+  if (DryRun::active()) {
+    if (group == p.count) add_product(0, true, sums.data());  // it takes pool memory of its own
+    return;
+  }
+  load_gemm<T>();
   parallel_for(p.count, group, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      multiply({p.m, p.n, p.k}, W(1), left_of(p, a + i * p.a_step), right_of(p, b + i * p.b_step),
-               W(i > begin ? 1 : 0), sums.data() + begin / group * size, p.n);
+    for (int64_t i = begin; i < end; ++i) add_product(i, i == begin, sums.data() + begin / group * size);
   });
   parallel_for(size, chunk_length(chunk_elements), [&](int64_t begin, int64_t end) {
     add_parts(begin, end, groups, size, sums.data());
@@ -114,6 +120,7 @@ void MatmulKernels<Cpu>::multiply(const Products& products, const T* a, const T*
   const int64_t macs = p.m * p.n * p.k;
   if (p.count > 1 && p.c_step == 0) return multiply_and_sum(p, a, b, c);
   if (p.count == 1 || macs >= large) return multiply_large(p, a, b, c);
+  if (DryRun::active()) return;  // these take no pool memory
   parallel_for(p.count, std::max<int64_t>(1, chunk_length(small) / std::max<int64_t>(macs, 1)),
                [=](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i)

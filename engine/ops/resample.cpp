@@ -58,6 +58,13 @@ void check_sizes(int64_t input, int64_t output) {
   check(input > 0 && output > 0, "resample: from ", input, " to ", output, " entries; both must be positive");
 }
 
+void check_taps(const Taps& taps) {
+  for (const auto& of_one : taps.of)
+    for (const Taps::Tap& tap : of_one)
+      check(tap.from >= 0 && tap.from < taps.input_size, "resample: a tap from entry ", tap.from, " of ",
+            taps.input_size);
+}
+
 // Keys' cubic convolution at distance x, a = -0.75.
 double cubic(double x) {
   constexpr double a = -0.75;
@@ -113,6 +120,8 @@ Tensor resample(const Tensor& x, const Taps& vertical, const Taps& horizontal) {
   check(x.rank() == 4 && x.dim(1) == vertical.input_size && x.dim(2) == horizontal.input_size,
         "resample: input ", x.shape(), " for taps of a map [B, ", vertical.input_size, ", ",
         horizontal.input_size, ", C]");
+  check_taps(vertical);
+  check_taps(horizontal);
   const TapTensors rows(vertical, x.device()), columns(horizontal, x.device());
   const int64_t images = x.dim(0), channels = x.dim(3);
   const Tensor y = Tensor::empty({images, rows.outputs, columns.outputs, channels}, x.dtype(), x.device());

@@ -25,7 +25,7 @@ Taps bicubic_taps(int64_t input, int64_t output);
 Taps average_taps(int64_t input, int64_t output);
 
 /// Resamples a map, its rows by `vertical`, its columns by `horizontal`: [B, H, W, C] -> [B, H', W', C].
-/// Fails where the taps are for another size.
+/// Fails where the taps are for another size or from no entry of it.
 Tensor resample(const Tensor& x, const Taps& vertical, const Taps& horizontal);
 
 }  // namespace tessera

@@ -143,8 +143,8 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
 }
 
 Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
-  check(first >= 0 && count >= 0 && first + count <= x.dim(axis), "slice: entries ", first, " to ",
-        first + count, " of axis ", axis, " of ", x.shape(), ", which has ", x.dim(axis));
+  check(first >= 0 && count >= 0 && first <= x.dim(axis) && count <= x.dim(axis) - first, "slice: ", count,
+        " entries from entry ", first, " of axis ", axis, " of ", x.shape(), ", which has ", x.dim(axis));
   const Shape shape = x.shape().with(axis, count);
   const Strides strides = row_major(x.shape());
   const int64_t start = first * strides[static_cast<size_t>(shape.axis(axis))];

@@ -227,7 +227,8 @@ TokenTargets token_targets(const Tensor& maps, const Tensor& views, Grid grid, i
             views.shape() == Shape{maps.dim(0), 6} && views.dtype() == DType::f64,
         "token targets: maps ", maps.dtype(), " ", maps.shape(), " and views ", views.dtype(), " ",
         views.shape(), "; f32 [B, 2, T, h, w] and f64 [B, 6] are wanted");
-  const int64_t images = maps.dim(0), patches = grid.height * grid.width, numbers = maps.elements() / images;
+  const int64_t images = maps.dim(0), patches = grid.height * grid.width,
+                numbers = 2 * maps.dim(2) * maps.dim(3) * maps.dim(4);
   const TokenTargets targets{Tensor::empty({images, classes}), Tensor::empty({images, patches, classes})};
   parallel_for(images, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <vector>
 
 #include "engine/core/error.h"
@@ -79,9 +80,11 @@ TEST_CASE("tensor: errors") {
   CHECK_THROWS_WITH_AS(x.reshape({4, 2}), "reshape: [2, 3] to [4, 2]: 6 elements against 8", Error);
   CHECK_THROWS_WITH_AS(x.reshape({4, -1}), "reshape: [2, 3] to [4, 1]: 6 elements against 4", Error);
   CHECK_THROWS_WITH_AS(x.reshape({-1, -1}), "reshape: only one size may be -1", Error);
-  CHECK_THROWS_WITH_AS(x.rows(1, 2), "rows: 1 to 3 of [2, 3]", Error);
-  CHECK_THROWS_WITH_AS(x.rows(-1, 1), "rows: -1 to 0 of [2, 3]", Error);
-  CHECK_THROWS_WITH_AS(Tensor::empty({}).rows(0, 1), "rows: 0 to 1 of []", Error);
+  CHECK_THROWS_WITH_AS(x.rows(1, 2), "rows: 2 from row 1 of [2, 3]", Error);
+  CHECK_THROWS_WITH_AS(x.rows(-1, 1), "rows: 1 from row -1 of [2, 3]", Error);
+  CHECK_THROWS_WITH_AS(x.rows(std::numeric_limits<int64_t>::max() - 2, 3), doctest::Contains("of [2, 3]"),
+                       Error);
+  CHECK_THROWS_WITH_AS(Tensor::empty({}).rows(0, 1), "rows: 1 from row 0 of []", Error);
   CHECK_THROWS_WITH_AS(Tensor::from({1, 2}, {3}), "tensor: 2 values for the shape [3], which has 3", Error);
   CHECK_THROWS_WITH_AS(x.copy_from(Tensor::empty({6}, DType::f64)), "tensor: copy of f64 [6] into f32 [2, 3]",
                        Error);

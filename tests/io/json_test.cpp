@@ -57,6 +57,18 @@ TEST_CASE("a key given twice, and a depth that no config has, are errors") {
   CHECK(parse_error(std::string(1000000, '[')).find("x.json: line 1, column 101: more than 100 levels") == 0);
 }
 
+TEST_CASE("many keys of one object keep their order") {
+  std::string text;
+  constexpr int keys = 100'000;
+  for (int i = 0; i < keys; ++i)
+    text += (i == 0 ? "{\"k" : ",\"k") + std::to_string(i) + "\":" + std::to_string(i);
+  const Json json = parse_json(text + "}", "x.json");
+  int i = 0;
+  for (const auto& [key, value] : json.items())
+    if (key == "k" + std::to_string(i) && value == i) ++i;
+  CHECK(i == keys);
+}
+
 TEST_CASE("an error of read_json names the file") {
   const TemporaryFolder folder;
   put(folder / "x.json", "{");

@@ -118,6 +118,7 @@ TEST_CASE("token targets of a batch are those of torchvision's roi_align, flippe
   const auto [images, patches] = token_targets(maps, views, {4, 3}, 12);
   CHECK(relative_error(images, golden.at("target")) < 1e-6);
   CHECK(relative_error(patches, golden.at("aux_target")) < 1e-6);
+  CHECK(token_targets(maps.rows(0, 0), views.rows(0, 0), {4, 3}, 12).patches.shape() == Shape{0, 12, 12});
   CHECK_THROWS_WITH_AS(token_targets(maps, views, {4, 3}, 11),
                        "token targets: class 11, the classes are 0 to 10", Error);
   const std::string wanted = "f32 [B, 2, T, h, w] and f64 [B, 6] are wanted";

@@ -101,6 +101,11 @@ TEST_CASE("loading says everything that is wrong at once, and then changes nothi
                        "  of another shape:\n    fc.weight: [3, 2] in the file, the model has [2, 3]",
                        Error);
   CHECK(fc.weight.values() == before);
+  const NamedTensors twice{{"fc.weight", Tensor::zeros({2, 3})},
+                           {"fc.bias", Tensor::zeros({2})},
+                           {"fc.weight", Tensor::full({2, 3}, 1)}};
+  CHECK_THROWS_WITH_AS(parameters.load(twice, "a.safetensors"),
+                       "a.safetensors: not this model's weights\n  given twice:\n    fc.weight", Error);
 }
 
 TEST_CASE("loading converts the type") {

@@ -176,11 +176,45 @@ TEST_CASE("unfold flattens windows as (c, y, x)") {
   CHECK(unfold(x, 2, {}).values() == std::vector<double>{1, 2, 3, 4, 10, 20, 30, 40});
 }
 
+TEST_CASE("convolutions of no images give gradients of zeros, or leave those that are there") {
+  const auto check_gradients = [](const auto& conv, const Shape& map, const Shape& weights, int64_t stride) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+      CAPTURE(dtype);
+      const Tensor x = Tensor::empty(map, dtype);
+      const Tensor weight = random_tensor(weights, 1).to(dtype).require_grad(),
+                   bias = random_tensor({weights[0]}, 2).to(dtype).require_grad();
+      const auto backward = [&](const Tensor& from) {
+        Tape tape;
+        const Tensor y = conv(from, weight, bias, ConvOptions{.stride = stride, .padding = 1});
+        CHECK(y.dim(0) == from.dim(0));
+        tape.backward(y, Tensor::full(y.shape(), 1, dtype));
+      };
+      backward(x);
+      CHECK(weight.grad().values() == std::vector<double>(static_cast<size_t>(weights.elements()), 0.0));
+      CHECK(bias.grad().values() == std::vector<double>(static_cast<size_t>(weights[0]), 0.0));
+      backward(Tensor::full(map.with(0, 1), 1, dtype));
+      const std::vector<double> before = weight.grad().values();
+      backward(x);
+      CHECK(weight.grad().values() == before);
+    }
+  };
+  check_gradients(conv2d, {0, 6, 5, 16}, {16, 16, 3, 3}, 1);  // minimal filtering
+  check_gradients(conv2d, {0, 6, 5, 3}, {4, 3, 3, 3}, 2);
+  check_gradients(depthwise_conv2d, {0, 6, 5, 3}, {6, 1, 3, 3}, 1);
+}
+
 TEST_CASE("convolutions name what does not fit") {
   const Tensor x = Tensor::zeros({1, 4, 4, 3});
   CHECK_THROWS_WITH_AS(
       conv2d(x, Tensor::zeros({2, 4, 3, 3}), {}),
-      "conv2d: input f32 [1, 4, 4, 3] takes a weight f32 [O, 3, kh, kw], not f32 [2, 4, 3, 3]", Error);
+      "conv2d: input f32 [1, 4, 4, 3] takes a weight f32 [O, 3, kh, kw] with at least one output, not "
+      "f32 [2, 4, 3, 3]",
+      Error);
+  CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({0, 3, 3, 3}), {}),
+                       doctest::Contains("with at least one output, not f32 [0, 3, 3, 3]"), Error);
+  for (const Shape& map : {Shape{1, 0, 4, 3}, Shape{1, 4, 0, 3}, Shape{1, 4, 4, 0}})
+    CHECK_THROWS_WITH_AS(conv2d(Tensor::zeros(map), Tensor::zeros({2, map[3], 3, 3}), {}, {.padding = 2}),
+                         doctest::Contains("of at least one pixel and channel is wanted"), Error);
   CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), Tensor::zeros({3})),
                        doctest::Contains("takes a bias f32 [2], not f32 [3]"), Error);
   CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 5, 5}), {}),
@@ -188,9 +222,9 @@ TEST_CASE("convolutions name what does not fit") {
   CHECK_THROWS_WITH_AS(conv2d(x, Tensor::zeros({2, 3, 3, 3}), {}, {.stride = 0}),
                        doctest::Contains("conv2d: stride 0 and padding 0"), Error);
   CHECK_THROWS_WITH_AS(conv2d(Tensor::zeros({4, 4, 3}), Tensor::zeros({2, 3, 3, 3}), {}),
-                       doctest::Contains("conv2d: input [4, 4, 3], a map [B, H, W, C] is wanted"), Error);
+                       doctest::Contains("conv2d: input [4, 4, 3], a map [B, H, W, C] of"), Error);
   CHECK_THROWS_WITH_AS(depthwise_conv2d(x, Tensor::zeros({4, 1, 3, 3}), {}),
                        doctest::Contains("gives 4 channels, no multiple of the"), Error);
   CHECK_THROWS_WITH_AS(unfold(Tensor::zeros({4, 4}), 3, {}),
-                       doctest::Contains("unfold: input [4, 4], a map [B, H, W, C] is wanted"), Error);
+                       doctest::Contains("unfold: input [4, 4], a map [B, H, W, C] of"), Error);
 }

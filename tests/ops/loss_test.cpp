@@ -46,6 +46,14 @@ TEST_CASE("loss: the mixed and smoothed loss of the SPT and LSA paper") {
         doctest::Approx(file.at("loss.smooth.value64").item()).epsilon(1e-14));
 }
 
+TEST_CASE("loss: a mixed label of weight 0 does not matter, impossible as it may be") {
+  const Tensor x = Tensor::from({1, 2, -INFINITY}, {1, 3}, DType::f64);
+  const auto label = [](int64_t k) { return Tensor::from(std::vector<int64_t>{k}, {1}); };
+  const double plain = cross_entropy(x, label(1)).item();
+  CHECK(cross_entropy_mixed(x, label(1), label(2), 1).item() == plain);
+  CHECK(cross_entropy_mixed(x, label(2), label(1), 0).item() == plain);
+}
+
 TEST_CASE("loss: the parts of a batch add up to the batch") {
   const Tensor x = random_tensor({6, 4}, 1),
                labels = Tensor::from(std::vector<int64_t>{0, 3, 2, 1, 1, 0}, {6});

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,24 @@ TEST_CASE("matmul: empty sums are zero") {
   Tape tape;
   tape.backward(matmul(a, Tensor::empty({0, 2, 3})), Tensor::empty({0, 1, 3}));
   CHECK(a.grad().values() == std::vector<double>{0, 0});
+}
+
+TEST_CASE("matmul: a dry run takes as much memory as the product does") {
+  const auto peak_of = [](bool dry, const Shape& a, const Shape& b) {
+    const size_t before = memory_stats(Device::cpu).in_use;
+    reset_peak(Device::cpu);
+    std::optional<DryRun> no_kernels;
+    if (dry) no_kernels.emplace();
+    const Tensor x = Tensor::zeros(a), w = Tensor::zeros(b).require_grad();
+    Tape tape;
+    const Tensor y = matmul(x, w);
+    tape.backward(y, Tensor::zeros(y.shape()));
+    return memory_stats(Device::cpu).peak - before;
+  };
+  for (const auto& [a, b] : {std::pair{Shape{64, 64, 512}, Shape{512, 512}},
+                             {Shape{64, 4096}, Shape{4096, 64}},
+                             {Shape{40, 8, 8}, Shape{40, 8, 8}}})
+    CHECK(peak_of(true, a, b) == peak_of(false, a, b));
 }
 
 TEST_CASE("matmul: the operand that wants no gradient costs none, and the other's is right") {

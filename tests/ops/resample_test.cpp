@@ -20,6 +20,8 @@ TEST_CASE("resampling by hand") {
   }
   CHECK_THROWS_WITH_AS(resample(x, bilinear_taps(2, 2), bilinear_taps(2, 2)),
                        doctest::Contains("resample: input"), Error);
+  CHECK_THROWS_WITH_AS(resample(x, bilinear_taps(1, 1), Taps{{{{2, 1.0}}}, 2}),
+                       "resample: a tap from entry 2 of 2", Error);
   CHECK_THROWS_WITH_AS(bilinear_taps(0, 2),
                        doctest::Contains("resample: from 0 to 2 entries; both must be positive"), Error);
 }

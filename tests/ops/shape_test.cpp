@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/check/op_case.h"
@@ -81,7 +83,11 @@ TEST_CASE("shape: errors") {
   CHECK_THROWS_WITH_AS(
       concat({x, Tensor::zeros({2, 4})}, 0),
       "concat: f32 [2, 4] after f32 [2, 3] along axis 0; type and all other axes are to agree", Error);
-  CHECK_THROWS_WITH_AS(slice(x, 1, 2, 2), "slice: entries 2 to 4 of axis 1 of [2, 3], which has 3", Error);
+  CHECK_THROWS_WITH_AS(slice(x, 1, 2, 2), "slice: 2 entries from entry 2 of axis 1 of [2, 3], which has 3",
+                       Error);
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK_THROWS_WITH_AS(slice(x, 1, most, 2), doctest::Contains("which has 3"), Error);
+  CHECK_THROWS_WITH_AS(slice(x, 1, 1, most), doctest::Contains("which has 3"), Error);
   CHECK_THROWS_WITH_AS(gather(x, Tensor::from(std::vector<int64_t>{0, 2}, {2})),
                        "gather: index 2 at position 1, the table [2, 3] has rows 0 to 1", Error);
   CHECK_THROWS_WITH_AS(gather(x, Tensor::from(std::vector<int64_t>{-1}, {1})),

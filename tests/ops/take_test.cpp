@@ -2,10 +2,22 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/core/error.h"
 
 using namespace tessera;
+
+TEST_CASE("the gradient of an entry that is taken often is rounded once") {
+  constexpr int64_t often = 1000;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Tensor x = Tensor::zeros({2, 3}, dtype).require_grad();
+    Tape tape;
+    const Tensor y = take(x, 0, Tensor::from(std::vector<int64_t>(often, 1), {often}));
+    tape.backward(y, Tensor::full(y.shape(), 1, dtype));
+    CHECK(x.grad().values() == std::vector<double>{0, 0, 0, often, often, often});
+  }
+}
 
 TEST_CASE("take puts entries in another order and refuses those that are not there") {
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
