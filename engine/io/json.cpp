@@ -217,7 +217,10 @@ const Json* Fields::find(std::string_view key) {
   return peek(key);
 }
 
-bool Fields::has(std::string_view key) const { return peek(key) != nullptr; }
+bool Fields::has(std::string_view key) {
+  asked_.emplace_back(key);
+  return peek(key) != nullptr;
+}
 
 bool Fields::is_list(std::string_view key) const {
   const Json* value = peek(key);

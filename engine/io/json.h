@@ -79,9 +79,9 @@ class Fields {
 
   /// The JSON value itself, to be read elsewhere; a null pointer where it is left out or null.
   const Json* find(std::string_view key);
-  /// Whether the key is present and not null, and whether it is a list. done() does not count these as
-  /// asking.
-  bool has(std::string_view key) const;
+  /// Whether the key is present and not null.
+  bool has(std::string_view key);
+  /// Whether the key is a list. done() does not count this as asking.
   bool is_list(std::string_view key) const;
 
   /// Fails for the first key that was never asked for, and suggests the nearest known name.

@@ -202,6 +202,10 @@ TEST_CASE("unknown and missing keys are errors that name the nearest") {
         "x.json: a\\x0aNothing is wrong.\\x1b[31m is not known here");
   CHECK(error(R"({"dept": 9})", [](Fields& f) { f.get<int>("depth"); }) ==
         "x.json: depth is missing; is 'dept' meant for it?");
+  CHECK(error(R"({"directions": null})", [](Fields& f) {
+          CHECK_FALSE(f.has("directions"));
+          f.done();
+        }).empty());
   CHECK(error(R"({"depth": null})", [](Fields& f) {
           f.get<int>("depth");
         }).find("x.json: depth is missing") == 0);
