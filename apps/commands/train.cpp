@@ -232,7 +232,8 @@ ExitCode resume(TrainOptions options) {
   join_ranks(config, dataset, options);
   Trainer trainer(config, dataset, options.computing);
   std::vector<std::string> free_keys = changed;
-  if (first && was_fitted(folder)) free_keys.push_back("steps");  // config.json has them before the state
+  if (first)
+    for (std::string& key : keys_changed_on_the_way(read_run(folder.path()))) free_keys.push_back(key);
   if (saved)
     trainer.restore(folder, *std::exchange(saved, std::nullopt), free_keys);
   else if (first)

@@ -86,10 +86,4 @@ std::vector<std::string> changes_of(const TrainOptions& options, const Json& doc
   return changes;
 }
 
-bool was_fitted(const RunFolder& folder) {
-  for (const Json& event : read_run(folder.path()).events)
-    if (event.value("event", Json()) == Json("fitted")) return true;
-  return false;
-}
-
 }  // namespace tessera

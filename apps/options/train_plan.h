@@ -44,7 +44,4 @@ double left_of_budget(const TrainOptions& options, const Stopwatch& since_start)
 // too.
 std::vector<std::string> changes_of(const TrainOptions& options, const Json& document);
 
-// Whether --time has changed the run's length while it trained.
-bool was_fitted(const RunFolder& folder);
-
 }  // namespace tessera

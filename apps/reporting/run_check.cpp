@@ -66,12 +66,20 @@ class Examination {
     }
   }
 
+  std::vector<std::string> changed_keys() const {
+    try {
+      return keys_changed_on_the_way(read_run(run_));
+    } catch (const std::exception&) {
+      return {};  // its record is damaged, which examine_metrics() tells
+    }
+  }
+
   // The position of a whole state; nothing where it cannot be gone on with.
   std::optional<Position> examine_state(const char* name, const std::string& advice) {
     if (!has(name)) return std::nullopt;
     try {
       const TensorFile file = read_state(run_ / name);
-      if (file.checked && config_) expect_same_run(file, *config_, {});
+      if (file.checked && config_) expect_same_run(file, *config_, changed_keys());
       const Position at = read_position(parse_json(metadata_of(file, "position"), file.where), file.where);
       add(name, "ok", fmt::format("after epoch {}, step {} of the next", at.epoch, at.step));
       return at;

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "apps/training/log_marks.h"
+#include "apps/training/run_identity.h"
+#include "apps/training/time_plan.h"
 #include "engine/core/error.h"
 #include "engine/core/error_place.h"
 #include "engine/io/file.h"
@@ -173,6 +175,18 @@ Precision precision_of(const RunRecord& run) {
     for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16})
       if (event->value("precision", Json()) == name(precision)) return precision;
   return Precision::f32;
+}
+
+std::vector<std::string> keys_changed_on_the_way(const RunRecord& run) {
+  std::vector<std::string> keys;
+  for (const Json& event : run.events) {
+    if (event.value("event", Json()) == Json("fitted"))
+      keys.insert(keys.end(), fitted_keys().begin(), fitted_keys().end());
+    if (event.value("event", Json()) != Json("changed")) continue;
+    for (const Json& assignment : event.value("keys", Json::array()))
+      if (assignment.is_string()) keys.push_back(assigned_key(assignment.get<std::string>()));
+  }
+  return keys;
 }
 
 int64_t last_evaluated(const RunRecord& run) {

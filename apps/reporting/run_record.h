@@ -55,6 +55,9 @@ int64_t best_epoch(const RunRecord& run);
 double value_at(const RunRecord& run, const std::string& column, int64_t epoch);
 // The precision of the run's last session; f32 if its events do not say.
 Precision precision_of(const RunRecord& run);
+// The keys of the config that --time or --resume has changed on the way, so that a state saved before, or one
+// that a kill kept from being saved, has them otherwise.
+std::vector<std::string> keys_changed_on_the_way(const RunRecord& run);
 // The last epoch that was evaluated; 0 if none was.
 int64_t last_evaluated(const RunRecord& run);
 

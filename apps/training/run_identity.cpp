@@ -44,8 +44,10 @@ const std::vector<std::string>& changeable_keys() {
   return keys;
 }
 
+std::string assigned_key(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
+
 void change_key(Json& config, const std::string& assignment) {
-  const std::string key = assignment.substr(0, assignment.find('='));
+  const std::string key = assigned_key(assignment);
   std::string known;
   for (const std::string& each : changeable_keys()) known += (known.empty() ? "" : ", ") + each;
   const bool changeable = std::ranges::find(changeable_keys(), key) != changeable_keys().end();

@@ -19,6 +19,9 @@ std::vector<std::string> differences(const Json& saved, const Json& now);
 // The keys that --resume may change with --set: how long and how fast the run goes on.
 const std::vector<std::string>& changeable_keys();
 
+// The key of "key=value".
+std::string assigned_key(const std::string& assignment);
+
 // Sets "key=value" of a config that a run goes on with. Fails for a key that is not changeable.
 void change_key(Json& config, const std::string& assignment);
 

@@ -38,10 +38,20 @@ void fit_config(TrainConfig& config, int64_t steps, int64_t steps_in_epoch) {
                before = config.steps > 0
                             ? static_cast<double>(config.steps) / static_cast<double>(steps_in_epoch)
                             : static_cast<double>(config.epochs);
-  config.schedule.warmup_epochs *= epochs / before;
-  config.schedule.cooldown_epochs *= epochs / before;
+  double left = static_cast<double>(steps);  // whole steps, as both parts rounded up may outgrow the run
+  for (double* const part : {&config.schedule.warmup_epochs, &config.schedule.cooldown_epochs}) {
+    const double part_steps = std::min(std::round(*part / before * static_cast<double>(steps)), left);
+    left -= part_steps;
+    *part = part_steps / static_cast<double>(steps_in_epoch);
+  }
   config.steps = steps;
   config.epochs = std::max<int64_t>(1, std::llround(std::ceil(epochs)));
+}
+
+const std::vector<std::string>& fitted_keys() {
+  static const std::vector<std::string> keys{"steps", "epochs", "schedule.warmup_epochs",
+                                             "schedule.cooldown_epochs"};
+  return keys;
 }
 
 Speed Trainer::measure_speed(double seconds) {
@@ -80,10 +90,13 @@ void Trainer::fit_to_time(RunFolder& folder) {
   const int64_t fitting = started + steps_that_fit(left, speed, config_.eval_every), before = total_steps();
   if (std::abs(static_cast<double>(fitting - before)) <= least_change * static_cast<double>(before - started))
     return;
-  config_.steps = fitting;
+  fit_config(config_, fitting, train_.batches());
   schedule_ = schedule_of(config_, train_.batches(), fitting);
   Json document = read_json(folder.config());
-  document["steps"] = fitting;
+  document["steps"] = config_.steps;
+  document["epochs"] = config_.epochs;
+  document["schedule"]["warmup_epochs"] = config_.schedule.warmup_epochs;
+  document["schedule"]["cooldown_epochs"] = config_.schedule.cooldown_epochs;
   write_json(folder.config(), document);
   folder.event("fitted", {{"step", started}, {"steps", fitting}, {"before", before}});
   if (progress_.verbosity() == Verbosity::verbose)

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "apps/training/config.h"
 
@@ -20,5 +22,8 @@ int64_t steps_that_fit(double seconds, const Speed& speed, int64_t eval_every);
 /// Makes the config's run `steps` steps long, with E steps an epoch: warm-up and cool-down keep their share
 /// of the run, and the learning rate has decayed at its end.
 void fit_config(TrainConfig& config, int64_t steps, int64_t steps_in_epoch);
+
+/// The keys of the config that fit_config() may change.
+const std::vector<std::string>& fitted_keys();
 
 }  // namespace tessera

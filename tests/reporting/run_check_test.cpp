@@ -99,6 +99,25 @@ TEST_CASE("damaged states: what is left decides what to do") {
   CHECK(said(run, "run") == "");
 }
 
+TEST_CASE("a state from before a change of --resume or --time is that of the run, and no other is") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  run_in(run, 4);
+  Json config = read_json(run / "config.json");
+  config["optimizer"]["lr"] = 0.5;
+  write_json(run / "config.json", config);
+  CHECK(said(run, "state.safetensors").find("config.json has been edited") != std::string::npos);
+  const std::string events = bytes_of(run / "events.jsonl");
+  put(run / "events.jsonl", events + "{\"event\": \"changed\", \"keys\": [\"optimizer.lr=0.5\"]}\n");
+  CHECK(said(run, "state.safetensors") == "ok: after epoch 1, step 1 of the next -> \n");
+  config["steps"] = 5;
+  config["schedule"]["warmup_epochs"] = 0.5;
+  write_json(run / "config.json", config);
+  CHECK(said(run, "state.safetensors").find("steps is 5") != std::string::npos);
+  put(run / "events.jsonl", bytes_of(run / "events.jsonl") + "{\"event\": \"fitted\", \"steps\": 5}\n");
+  CHECK(said(run, "state.safetensors") == "ok: after epoch 1, step 1 of the next -> \n");
+}
+
 TEST_CASE("a state of the version before has no config to compare") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run", state = run / "state.safetensors";
