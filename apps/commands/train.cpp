@@ -34,11 +34,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// These options change the config, so they are for a new run only.
-const std::vector<std::string> run_options{"--recipe",     "--dataset",     "--model",   "--batch",
-                                           "--image-size", "--seed",        "--init",    "--resize-positions",
-                                           "--fresh-head", "--tensorboard", "--dry-run", "--overfit-batch"};
-
 ExitCode list(bool json) {
   if (!json) {
     fmt::print("{}", list_of_recipes());
@@ -107,24 +102,18 @@ ExitCode train(Trainer& trainer, const TrainConfig& config, const Dataset& datas
                const TrainOptions& options, const char* event, const StopAfter& stop) {
   trainer.set_verbosity(verbosity_of(options));
   if (writes(options) && !options.note.empty()) add_note(folder.path(), options.note);
-  const EventLines lines(folder, options.json && writes(options));
   const Ending ending = run_session(trainer, folder, stop, options.computing, event);
   if (!writes(options)) return ExitCode::done;
   if (ending != Ending::finished) {
     say_broken_off(trainer, folder);
+    check_printed(folder);
     return ending == Ending::stopped ? ExitCode::done : static_cast<ExitCode>(128 + Interrupt::signal());
   }
   const fs::path page = write_report(folder.path(), dataset, options.computing.device, trainer.best_pass());
   say_finished(trainer, config, folder, options);
   if (!options.quiet) say_report(page);
+  check_printed(folder);
   return ExitCode::done;
-}
-
-void check_find_lr(const TrainOptions& options) {
-  check(!options.find_lr || !options.given("--resume"),
-        "train: --find-lr begins with fresh weights, so there is nothing to --resume");
-  check(!options.find_lr || !options.given("--stop-after"),
-        "train: --find-lr ends by itself; leave --stop-after away");
 }
 
 void say_doubts(const TrainConfig& config, const TrainOptions& options) {
@@ -133,7 +122,6 @@ void say_doubts(const TrainConfig& config, const TrainOptions& options) {
 }
 
 ExitCode start(const TrainOptions& options) {
-  check_find_lr(options);
   check_kind_of_run(options);
   TrainConfig config = train_config_of(options);
   check_dataset_is_named(config);
@@ -169,19 +157,11 @@ ExitCode start(const TrainOptions& options) {
   }
   RunFolder folder =
       writes(options) ? RunFolder::create(out, to_json(config)) : RunFolder::of_another_process(out);
+  const EventLines lines(folder, options.json && writes(options));
   trainer.share_state();
   if (!options.quiet && !options.json)
     introduce(trainer, config, dataset, folder, options.computing, ranks_of(options, trainer, config.batch));
   return train(trainer, config, dataset, folder, options, "start", stop);
-}
-
-void check_resumable(const TrainOptions& options) {
-  check_find_lr(options);
-  check_kind_of_run(options);
-  for (const std::string& option : run_options)
-    check(!options.given(option), "train: ", option,
-          " would change the run that --resume goes on with; only --data, --device, --precision, --threads, "
-          "--stop-after, --time, --epochs, --lr, --patience and --set of some keys go with it");
 }
 
 // The state that the run goes on from, of the first rank; and its precision for all of them, where the
@@ -204,6 +184,32 @@ void begin_anew(RunFolder& folder) {
   fmt::print("{} has no saved state yet: the run begins anew\n", folder.path().string());
 }
 
+// Begins the trainer where the run stands. Keys of which the run itself says that they were changed, or is
+// told so now, may differ from those that the state was saved with.
+void restore(Trainer& trainer, RunFolder& folder, std::optional<TensorFile> saved,
+             const ConfigChange& change) {
+  if (!saved) return begin_anew(folder);
+  std::vector<std::string> free_keys = keys_changed_on_the_way(read_run(folder.path()));
+  for (const std::string& assignment : change.assignments) free_keys.push_back(assigned_key(assignment));
+  trainer.restore(folder, *saved, free_keys);
+}
+
+// The event comes first: whoever ends the process between the two, the state is still that of the run.
+void write_change(RunFolder& folder, const ConfigChange& change) {
+  if (change.assignments.empty()) return;
+  folder.event("changed", {{"keys", change.assignments}});
+  write_json(folder.config(), change.config);
+}
+
+// Of a run that has ended nothing changes but what is missing.
+void leave_finished(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
+                    const RunFolder& folder, const TrainOptions& options) {
+  if (!options.note.empty()) add_note(folder.path(), options.note);
+  say_finished_before(trainer, config, folder);
+  if (!fs::exists(folder.path() / "report.html"))
+    say_report(write_report(folder.path(), dataset, options.computing.device));
+}
+
 ExitCode resume(TrainOptions options) {
   const Stopwatch since_start;
   check_resumable(options);
@@ -213,17 +219,13 @@ ExitCode resume(TrainOptions options) {
         " goes on in its own folder; leave --out away");
   const bool first = writes(options);
   RunFolder folder = first ? RunFolder::open(path) : RunFolder::of_another_process(path);
+  const EventLines lines(folder, options.json && first);
   Json document = first ? read_json(folder.config()) : Json();
   if (Ranks* ranks = options.computing.ranks)
     document = parse_json(broadcast(*ranks, document.dump()), folder.config().string());
   std::optional<TensorFile> saved = take_up(folder, options);
-  std::vector<std::string> changed;
-  const std::vector<std::string> assignments = changes_of(options, document);
-  for (const std::string& assignment : assignments) {
-    change_key(document, assignment);
-    changed.push_back(assignment.substr(0, assignment.find('=')));
-  }
-  TrainConfig config = read_train_config(document, folder.config().string());
+  const ConfigChange change = change_of(options, document);
+  TrainConfig config = read_train_config(change.config, folder.config().string());
   if (options.given("--data")) config.data.dir = options.data;
   Dataset dataset = open_data(config.data, task_of(config.model));
   look_at_files(dataset, options);
@@ -231,29 +233,15 @@ ExitCode resume(TrainOptions options) {
   if (!first || saved) config.init = {};  // the state holds the weights; the file may be gone
   join_ranks(config, dataset, options);
   Trainer trainer(config, dataset, options.computing);
-  std::vector<std::string> free_keys = changed;
-  if (first)
-    for (std::string& key : keys_changed_on_the_way(read_run(folder.path()))) free_keys.push_back(key);
-  if (saved)
-    trainer.restore(folder, *std::exchange(saved, std::nullopt), free_keys);
-  else if (first)
-    begin_anew(folder);
+  if (first) restore(trainer, folder, std::exchange(saved, std::nullopt), change);
   trainer.share_state();
-  if (first && !changed.empty()) {
-    write_json(folder.config(), document);
-    folder.event("changed", {{"keys", assignments}});
-  }
   if (trainer.finished()) {
-    if (first && !options.note.empty()) add_note(folder.path(), options.note);
-    if (trainer.out_of_patience())
-      fmt::print("{} has ended after {} epochs, as nothing better came (patience {})\n", path,
-                 trainer.position().epoch, config.patience);
-    else
-      fmt::print("{} has finished all of its {} epochs\n", path, trainer.epochs());
-    if (first && !fs::exists(folder.path() / "report.html"))
-      say_report(write_report(folder.path(), dataset, options.computing.device));
+    check_left_to_train(trainer, config, folder, change);
+    if (first) leave_finished(trainer, config, dataset, folder, options);
+    lines.print({{"event", "finished"}, {"epoch", trainer.position().epoch}, {"step", 0}});
     return ExitCode::done;
   }
+  if (first) write_change(folder, change);
   if (!options.quiet && !options.json) {
     introduce(trainer, config, dataset, folder, options.computing, ranks_of(options, trainer, config.batch));
     fmt::print("from   epoch {}, step {}\n", trainer.position().epoch + 1, trainer.position().step);

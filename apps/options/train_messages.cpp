@@ -97,6 +97,14 @@ void say_broken_off(const Trainer& trainer, const RunFolder& folder) {
              at.epoch + 1, at.step, folder.path().string());
 }
 
+void say_finished_before(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder) {
+  if (trainer.out_of_patience())
+    fmt::print("{} has ended after {} epochs, as nothing better came (patience {})\n", folder.path().string(),
+               trainer.position().epoch, config.patience);
+  else
+    fmt::print("{} has finished all of its {} epochs\n", folder.path().string(), trainer.epochs());
+}
+
 void say_report(const fs::path& page) { fmt::print("The report is {}\n", page.string()); }
 
 }  // namespace tessera

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "apps/reporting/run_record.h"
 #include "apps/reporting/table.h"
 #include "apps/training/batch_choice.h"
-#include "apps/training/trainer.h"
+#include "apps/training/run_identity.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -20,11 +22,28 @@ EventLines::EventLines(RunFolder& folder, bool wanted) : descriptor_(wanted ? du
   redirect_.emplace(STDERR_FILENO);
 }
 
+void EventLines::print(const Json& event) const {
+  if (descriptor_ < 0) return;
+  const std::string line = event.dump() + "\n";
+  check(write(descriptor_, line.data(), line.size()) == std::ssize(line),
+        "standard output cannot be written: ", std::strerror(errno));
+}
+
 EventLines::~EventLines() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+void check_printed(const RunFolder& folder) {
+  const int error = folder.echo_error();
+  check(error == 0 || error == EPIPE, "standard output cannot be written: ", std::strerror(error),
+        "; the run has ended, and ", (folder.path() / "events.jsonl").string(), " has all of its events");
+}
+
 void check_kind_of_run(const TrainOptions& options) {
+  check(!options.find_lr || !options.given("--resume"),
+        "train: --find-lr begins with fresh weights, so there is nothing to --resume");
+  check(!options.find_lr || !options.given("--stop-after"),
+        "train: --find-lr ends by itself; leave --stop-after away");
   std::string first;
   for (const char* option : {"--find-lr", "--dry-run", "--overfit-batch", "--time"}) {
     if (!options.given(option)) continue;
@@ -75,15 +94,43 @@ StopAfter fit_to_budget(TrainConfig& config, const Dataset& dataset, const Train
   return stop;
 }
 
-std::vector<std::string> changes_of(const TrainOptions& options, const Json& document) {
-  std::vector<std::string> changes = options.assignments;
+void check_resumable(const TrainOptions& options) {
+  check_kind_of_run(options);
+  for (const char* option :
+       {"--recipe", "--dataset", "--model", "--batch", "--image-size", "--seed", "--init",
+        "--resize-positions", "--fresh-head", "--tensorboard", "--dry-run", "--overfit-batch"})
+    check(!options.given(option), "train: ", option,
+          " would change the run that --resume goes on with; only --data, --device, --precision, --threads, "
+          "--stop-after, --time, --epochs, --lr, --patience and --set of some keys go with it");
+}
+
+ConfigChange change_of(const TrainOptions& options, const Json& config) {
+  ConfigChange change{config, {}};
+  std::vector<std::string>& all = change.assignments;
   if (options.given("--epochs")) {
-    if (document.value("steps", int64_t{0}) > 0) changes.push_back("steps=0");  // as of a run with --time
-    changes.push_back(fmt::format("epochs={}", options.epochs));
+    if (config.value("steps", int64_t{0}) > 0) all.push_back("steps=0");  // as of a run with --time
+    all.push_back(fmt::format("epochs={}", options.epochs));
   }
-  if (options.given("--lr")) changes.push_back(fmt::format("optimizer.lr={}", options.lr));
-  if (options.given("--patience")) changes.push_back(fmt::format("patience={}", options.patience));
-  return changes;
+  if (options.given("--lr")) all.push_back(fmt::format("optimizer.lr={}", options.lr));
+  if (options.given("--patience")) all.push_back(fmt::format("patience={}", options.patience));
+  all.insert(all.end(), options.assignments.begin(), options.assignments.end());
+  for (const std::string& assignment : all) change_key(change.config, assignment);
+  if (change.config == config) all.clear();
+  return change;
+}
+
+void check_left_to_train(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder,
+                         const ConfigChange& change) {
+  if (change.assignments.empty()) return;
+  std::string all;
+  for (const std::string& assignment : change.assignments) all += (all.empty() ? "" : ", ") + assignment;
+  const int64_t done = trainer.position().epoch;
+  const std::string more =
+      trainer.out_of_patience()
+          ? fmt::format("nothing better came (patience {}); give --patience N for more", config.patience)
+          : fmt::format("they are all of its {}; give --epochs N, more than {}", trainer.epochs(), done);
+  fail("train: ", folder.path().string(), ": nothing is left to train with ", all, ", as ", done,
+       " epochs are done and ", more);
 }
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include "apps/options/train_options.h"
 #include "apps/reporting/measuring.h"
 #include "apps/training/run_folder.h"
+#include "apps/training/trainer.h"
 
 namespace tessera {
 
@@ -19,6 +20,8 @@ class EventLines {
  public:
   EventLines(RunFolder& folder, bool wanted);
   ~EventLines();
+  // Prints an event that the run itself does not note again.
+  void print(const Json& event) const;
   EventLines(const EventLines&) = delete;
   EventLines& operator=(const EventLines&) = delete;
 
@@ -26,6 +29,10 @@ class EventLines {
   int descriptor_;
   std::optional<Redirect> redirect_;
 };
+
+// Fails where a disk had no room for the events of a session that has ended. A reader that left wanted no
+// more.
+void check_printed(const RunFolder& folder);
 
 // Fails where two options are about different things that train does in place of a run.
 void check_kind_of_run(const TrainOptions& options);
@@ -40,8 +47,21 @@ StopAfter fit_to_budget(TrainConfig& config, const Dataset& dataset, const Train
 // What is left of --time for a session.
 double left_of_budget(const TrainOptions& options, const Stopwatch& since_start);
 
-// What --resume changes, as --set says it: the options that are about how long and how fast a run goes on
-// too.
-std::vector<std::string> changes_of(const TrainOptions& options, const Json& document);
+// Fails where an option would make another run of the one that --resume goes on with.
+void check_resumable(const TrainOptions& options);
+
+// What --resume makes of a run's config.
+struct ConfigChange {
+  Json config;
+  std::vector<std::string> assignments;  // as --set says them; none where the config stays as it is
+};
+
+// The options that are about how long and how fast a run goes on, and --set after them. Fails for a key that
+// makes another run.
+ConfigChange change_of(const TrainOptions& options, const Json& config);
+
+// Fails for a change of a run that has nothing left to train.
+void check_left_to_train(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder,
+                         const ConfigChange& change);
 
 }  // namespace tessera

@@ -66,7 +66,8 @@ bool colours_wanted() {
 // Goes on without output where nobody reads it any more.
 void drop_broken_output() {
   if (std::ferror(stdout) == 0 || errno != EPIPE) return;
-  fmt::print(stderr, "tessera: nobody reads the output any more; the run goes on without it\n");
+  // The errors may go to the same broken pipe, of which fmt::print would make an error of the run.
+  std::fputs("tessera: nobody reads the output any more; the run goes on without it\n", stderr);
   if (std::freopen("/dev/null", "w", stdout) == nullptr) std::clearerr(stdout);
 }
 

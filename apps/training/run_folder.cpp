@@ -33,13 +33,20 @@ std::string utc_now() {
   return text;
 }
 
-void append(int descriptor, std::string_view bytes, const fs::path& path) {
+// Returns 0, or the errno that kept some of the bytes from being written.
+int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    check(count >= 0, path.string(), ": cannot be written: ", std::strerror(errno));
+    if (count < 0) return errno;
     bytes.remove_prefix(static_cast<size_t>(count));
   }
+  return 0;
+}
+
+void append(int descriptor, std::string_view bytes, const fs::path& path) {
+  const int error = write_all(descriptor, bytes);
+  check(error == 0, path.string(), ": cannot be written: ", std::strerror(error));
 }
 
 // Ends a line that a killed process left incomplete, so that the next event has a line of its own.
@@ -69,7 +76,8 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       lines_(std::move(other.lines_)),
       events_(std::exchange(other.events_, -1)),
-      echo_(other.echo_) {}
+      echo_(other.echo_),
+      echo_error_(other.echo_error_) {}
 
 RunFolder::~RunFolder() {
   if (events_ >= 0) close(events_);
@@ -150,7 +158,9 @@ void RunFolder::event(const std::string& name, const Json& details) {
   if (details.is_object()) line.update(details);
   const std::string text = with_crc(line) + "\n";
   append(events_, text, path_ / "events.jsonl");
-  if (echo_ >= 0 && ::write(echo_, text.data(), text.size()) < 0) echo_ = -1;  // nobody reads them any more
+  if (echo_ < 0) return;
+  echo_error_ = write_all(echo_, text);
+  if (echo_error_ != 0) echo_ = -1;  // the run does not depend on who listens
 }
 
 void add_note(const fs::path& run, const std::string& text) {

@@ -67,6 +67,8 @@ class RunFolder {
   void event(const std::string& name, const Json& details);
   /// Writes each event to this descriptor too, as the line of events.jsonl.
   void echo_events(int descriptor) { echo_ = descriptor; }
+  /// The errno for which an event could not be written there, and those after it were not; 0: none.
+  int echo_error() const { return echo_error_; }
 
  private:
   explicit RunFolder(std::filesystem::path path);
@@ -76,6 +78,7 @@ class RunFolder {
   std::vector<std::string> lines_;  ///< of metrics.csv
   int events_;     ///< descriptor of events.jsonl, which holds the lock; -1: another process writes
   int echo_ = -1;  ///< another that gets the events; -1: none
+  int echo_error_ = 0;
 };
 
 /// Adds a line to notes.txt of a run folder, with the time (UTC) before it. Line ends in it become spaces.

@@ -62,12 +62,16 @@ std::optional<Precision> saved_precision(const TensorFile& file) {
   fail(file.where, ": precision: '", found->second, "' is not one of f32, tf32, bf16");
 }
 
-void expect_same_run(const TensorFile& file, const TrainConfig& config,
-                     const std::vector<std::string>& changed) {
+std::vector<std::string> differences_from(const TensorFile& file, const TrainConfig& config) {
   const std::string where = file.where + ": config";
   const Json saved = identity_of(read_train_config(parse_json(metadata_of(file, "config"), where), where));
+  return differences(saved, identity_of(config));
+}
+
+void expect_same_run(const TensorFile& file, const TrainConfig& config,
+                     const std::vector<std::string>& changed) {
   std::string text;
-  for (const std::string& difference : differences(saved, identity_of(config))) {
+  for (const std::string& difference : differences_from(file, config)) {
     const std::string key = difference.substr(0, difference.find(' '));
     if (std::ranges::find(changed, key) == changed.end()) text += "\n" + difference;
   }

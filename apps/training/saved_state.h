@@ -32,6 +32,9 @@ std::optional<Precision> saved_precision(const TensorFile& file);
 // An entry of the metadata. Fails where there is none.
 const std::string& metadata_of(const TensorFile& file, const char* key);
 
+// In what `config` is not the config that the state was saved under; see differences().
+std::vector<std::string> differences_from(const TensorFile& file, const TrainConfig& config);
+
 // Fails where `config` is not the config that the state was saved under, save for the keys `changed`.
 void expect_same_run(const TensorFile& file, const TrainConfig& config,
                      const std::vector<std::string>& changed);

@@ -153,14 +153,16 @@ void Trainer::restore(RunFolder& folder, const TensorFile& file, const std::vect
                folder.path().string(), name(*before), name(precision_));
   const std::string where = file.where + ": position";
   at_ = read_position(parse_json(metadata_of(file, "position"), where), where);
-  check(at_.epoch <= epochs() && at_.step <= train_.batches(), file.where, ": stands at epoch ", at_.epoch,
-        ", step ", at_.step, "; config.json has ", epochs(), " epochs of ", train_.batches(), " steps");
+  check(at_.epoch <= epochs(), file.where, ": stands after ", at_.epoch,
+        " epochs, behind the end of a run of ", epochs(), "; give --epochs N, more than ", at_.epoch);
+  check(at_.step <= train_.batches(), file.where, ": stands at step ", at_.step, " of an epoch, which has ",
+        train_.batches(), " steps; was it another data set?");
   check(at_.skipped <= at_.step, file.where, ": says that ", at_.skipped, " of ", at_.step,
         " steps were left out");
   load(file.tensors, file.where);
   ends_epoch_ = at_.step == 0 && at_.epoch > 0 && file.where == folder.state().string();
   folder.keep_rows(static_cast<size_t>(at_.epoch));
-  if (!changed.empty()) save_state(folder);
+  if (file.checked && !finished() && !differences_from(file, config_).empty()) save_state(folder);
 }
 
 }  // namespace tessera

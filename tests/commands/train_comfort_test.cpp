@@ -95,6 +95,43 @@ TEST_CASE("--patience ends a run that gets no better, and its resumption says so
   CHECK(on.out.find("epoch 5/9") == std::string::npos);
 }
 
+TEST_CASE("a change of a run that has nothing left to train is refused, and changes no file") {
+  const TemporaryFolder folder;
+  REQUIRE(train(folder, "--batch 48 --epochs 2").code == 0);
+  const auto run = folder / "run";
+  const std::string resume = "train --resume " + run.string(), config = bytes_of(run / "config.json"),
+                    events = bytes_of(run / "events.jsonl"), state = bytes_of(run / "state.safetensors");
+  for (const char* change : {"--lr 0.5", "--set eval_every=2", "--patience 9"})
+    check_refused(resume + " " + change, "nothing is left to train");
+  check_refused(resume + " --lr 0.5",
+                "optimizer.lr=0.5, as 2 epochs are done and they are all of its 2; give "
+                "--epochs N, more than 2");
+  check_refused(resume + " --epochs 1",
+                "stands after 2 epochs, behind the end of a run of 1; give --epochs N");
+  CHECK(bytes_of(run / "config.json") == config);
+  CHECK(bytes_of(run / "events.jsonl") == events);
+  CHECK(bytes_of(run / "state.safetensors") == state);
+  const Said same = tessera_program(resume + " --epochs 2");
+  CHECK(same.code == 0);
+  CHECK(same.out.find("has finished all of its 2 epochs") != std::string::npos);
+  const Said json = tessera_program(resume + " --json");
+  CHECK(json.code == 0);
+  CHECK(json.json() == nlohmann::json{{"event", "finished"}, {"epoch", 2}, {"step", 0}});
+  CHECK(json.err.find("has finished all of its 2 epochs") != std::string::npos);
+}
+
+TEST_CASE("--resume takes --set after --epochs, as a new run does") {
+  const TemporaryFolder folder;
+  REQUIRE(train(folder, "--batch 48 --epochs 2").code == 0);
+  const std::string run = (folder / "run").string();
+  const Said said = tessera_program("train --resume " + run + " --epochs 3 --set epochs=4 --json");
+  CAPTURE(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(lines_of(said.out).front()["keys"] == nlohmann::json{"epochs=3", "epochs=4"});
+  CHECK(config_of(folder)["epochs"] == 4);
+  CHECK(lines_of(said.out).back()["epoch"] == 4);
+}
+
 TEST_CASE("--batch auto takes a power of two that leaves steps in an epoch") {
   const TemporaryFolder folder;
   const Said said = train(folder, "--batch auto --epochs 1 --stop-after 1");
@@ -180,6 +217,30 @@ TEST_CASE("a run goes on where nobody reads its output") {
   const Said said = tessera_program("train --out " + (folder / "run").string() + tiny +
                                     " --batch 16 --epochs 3 --verbose | head -1");
   CHECK(said.code == 0);
+  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
+}
+
+TEST_CASE("a run goes on where its errors went to the same reader, who is gone") {
+  const TemporaryFolder folder;
+  const std::string command = program_path() + " train --out " + (folder / "run").string() + tiny +
+                              " --batch 16 --epochs 3 --verbose",
+                    code = folder / "code";
+  CHECK(std::system(("( " + command + "; echo $? >" + code + " ) 2>&1 | head -1 >/dev/null").c_str()) == 0);
+  CHECK(bytes_of(code) == "0\n");
+  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
+}
+
+TEST_CASE("events that --json could not print are told of, and stand in the run") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  const TemporaryFolder folder;
+  const std::string err = folder / "err";
+  const int status =
+      std::system((program_path() + " train --json --quiet --out " + (folder / "run").string() + tiny +
+                   " --batch 16 --epochs 1 >/dev/full 2>" + err)
+                      .c_str());
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK(bytes_of(err).find("standard output cannot be written: No space left on device") !=
+        std::string::npos);
   CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
 }
 
