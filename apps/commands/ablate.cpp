@@ -80,7 +80,15 @@ Ablation ablation_of(const Options& options) {
   return a;
 }
 
-// Writes ablation.json, which says what the folder holds. Fails if the folder holds another ablation.
+// Whether a cell of any ablation has begun in the folder.
+bool has_cells(const fs::path& folder) {
+  return std::ranges::any_of(fs::recursive_directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename() == "config.json";
+  });
+}
+
+// Writes ablation.json, which says what the folder holds. Fails if the folder holds another ablation, unless
+// that one has no cell yet, as where a misspelt grid was refused.
 void claim(const Ablation& a) {
   Json grid = Json::object();
   for (const Switch& s : a.switches) grid[s.key] = s.values;
@@ -90,7 +98,7 @@ void claim(const Ablation& a) {
     Json there = read_json(file);
     const bool same =
         there.is_object() && there.value("base", Json()) == a.base && there.value("grid", Json()) == grid;
-    check(same, a.out.string(),
+    check(same || !has_cells(a.out), a.out.string(),
           ": holds another ablation (see ablation.json); go on with the command that began ",
           "it, or give another --out");
   }

@@ -100,6 +100,21 @@ TEST_CASE("a choice that the config refuses is shown with its reason") {
   CHECK(rows.at(1).at("note").is_null());
 }
 
+TEST_CASE(
+    "a grid of which every choice was refused leaves the folder to the corrected one, and runs do not") {
+  const TemporaryFolder folder;
+  const auto ablate = [&](const std::string& grid) {
+    return tessera_program("ablate " + made_small("--recipe demo --grid " + grid, folder / "table"));
+  };
+  CHECK(ablate("model.attention.scal=fixed,learned").code == 2);
+  const Said corrected = ablate("model.attention.scale=fixed,learned");
+  CAPTURE(corrected.err);
+  CHECK(corrected.code == 0);
+  const Said other = ablate("model.attention.mask_diagonal=false,true");
+  CHECK(other.code == 2);
+  CHECK(other.complains_of("holds another ablation"));
+}
+
 TEST_CASE("fine-tuning at a larger size begins with the weights of a run at the smaller one") {
   const TemporaryFolder folder;
   const std::string small =
