@@ -201,13 +201,23 @@ double value_at(const RunRecord& run, const std::string& column, int64_t epoch) 
   return epoch >= 1 && epoch <= std::ssize(values) ? values[static_cast<size_t>(epoch - 1)] : unknown;
 }
 
+namespace {
+
+// Images over seconds of the epochs that tell both; NaN where none does.
+double mean_rate(const RunRecord& run) {
+  const std::vector<double> rates = run.epoch_events("images_per_second"), each = run.epoch_events("seconds");
+  double images = 0, seconds = 0;
+  for (size_t i = 0; i < rates.size(); ++i)
+    if (std::isfinite(rates[i] * each[i])) images += rates[i] * each[i], seconds += each[i];
+  return images / seconds;
+}
+
+}  // namespace
+
 Json summary_of(const RunRecord& run) {
   const std::string score = score_column(run.task).name;
   const int64_t best = best_epoch(run), last = last_evaluated(run);
   const double seconds = sum_of(run.epoch_events("seconds")) + sum_of(run.epoch_events("evaluation_seconds"));
-  const std::vector<double> rates = run.epoch_events("images_per_second");
-  int64_t known_rates = 0;
-  for (const double r : rates) known_rates += std::isfinite(r);
   return {{"run", run.path.string()},
           {"model", run.model_name()},
           {"dataset", run.dataset()},
@@ -218,8 +228,7 @@ Json summary_of(const RunRecord& run) {
           {"last", known(value_at(run, score, last))},
           {"last_loss", known(value_at(run, "validation_loss", last))},
           {"train_loss", known(value_at(run, "train_loss", run.epochs()))},
-          {"images_per_second",
-           known_rates > 0 ? Json(sum_of(rates) / static_cast<double>(known_rates)) : Json()},
+          {"images_per_second", known(mean_rate(run))},
           {"seconds", seconds > 0 ? Json(seconds) : Json()}};
 }
 

@@ -46,6 +46,16 @@ TEST_CASE("a run's record has its table and its events") {
   CHECK(summary["images_per_second"] == 20.0);
 }
 
+TEST_CASE("a run's images a second are all of its images over all of their seconds") {
+  const TemporaryFolder folder;
+  put_run(folder, "epoch,train_loss\n1,2.5\n2,2\n3,1\n",
+          "{\"event\":\"epoch\",\"epoch\":1,\"images_per_second\":100,\"seconds\":10}\n"
+          "{\"event\":\"epoch\",\"epoch\":2,\"images_per_second\":500,\"seconds\":2}\n"
+          "{\"event\":\"epoch\",\"epoch\":3,\"images_per_second\":900}\n");
+  CHECK(summary_of(read_run(folder.path()))["images_per_second"].get<double>() ==
+        doctest::Approx(2000.0 / 12));
+}
+
 TEST_CASE("a line of events that has been changed is left out, and said") {
   const TemporaryFolder folder;
   const Json first{{"event", "epoch"}, {"epoch", 1}, {"images_per_second", 15}};
