@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -32,11 +34,13 @@ class Examination {
 
   std::vector<Diagnosis> all() {
     examine_config();
+    read_record();
     examine_states();
     examine_weights();
     examine_metrics();
     examine_events();
     examine_leftovers();
+    examine_data();
     examine_disk();
     examine_lock();
     conclude();
@@ -47,8 +51,10 @@ class Examination {
   void add(const std::string& subject, const std::string& verdict, const std::string& message,
            const std::string& advice = "") {
     const std::string own = (run_ / subject).string() + ": ";  // the subject says so already
-    found_.push_back(
-        {subject, verdict, message.starts_with(own) ? message.substr(own.size()) : message, advice});
+    const bool denied =
+        verdict == "WRONG" && has(subject.c_str()) && access((run_ / subject).c_str(), R_OK) != 0;
+    found_.push_back({subject, verdict, message.starts_with(own) ? message.substr(own.size()) : message,
+                      denied ? "Change its owner or mode" : advice});
   }
   std::string resume() const { return "tessera train --resume " + run_.string(); }
   bool has(const char* name) const { return fs::exists(run_ / name); }
@@ -66,11 +72,12 @@ class Examination {
     }
   }
 
-  std::vector<std::string> changed_keys() const {
+  void read_record() {
+    if (!config_) return;  // a record begins with the config, which has been told of
     try {
-      return keys_changed_on_the_way(read_run(run_));
-    } catch (const std::exception&) {
-      return {};  // its record is damaged, which examine_metrics() tells
+      record_ = read_run(run_);
+    } catch (const std::exception& error) {
+      record_error_ = error.what();
     }
   }
 
@@ -79,7 +86,9 @@ class Examination {
     if (!has(name)) return std::nullopt;
     try {
       const TensorFile file = read_state(run_ / name);
-      if (file.checked && config_) expect_same_run(file, *config_, changed_keys());
+      if (file.checked && config_)
+        expect_same_run(file, *config_,
+                        record_ ? keys_changed_on_the_way(*record_) : std::vector<std::string>());
       const Position at = read_position(parse_json(metadata_of(file, "position"), file.where), file.where);
       add(name, "ok", fmt::format("after epoch {}, step {} of the next", at.epoch, at.step));
       return at;
@@ -118,39 +127,61 @@ class Examination {
 
   void examine_checkpoint(const std::string& name) {
     try {
-      const Checkpoint checkpoint = read_checkpoint(run_ / name, Device::cpu);
-      const Json epoch =
-          checkpoint.training.is_object() ? checkpoint.training.value("epoch", Json()) : Json();
-      add(name, "ok", epoch.is_number() ? "weights after epoch " + epoch.dump() : "weights");
+      const Json training = read_checkpoint(run_ / name, Device::cpu).training;
+      const Json epoch = training.is_object() ? training.value("epoch", Json()) : Json(),
+                 step = training.is_object() ? training.value("step", Json()) : Json();
+      add(name, "ok",
+          !epoch.is_number() ? "weights"
+          : step.is_number()
+              ? fmt::format("weights of epoch {}, after {} steps of the run", epoch.dump(), step.dump())
+              : "weights of epoch " + epoch.dump());
     } catch (const std::exception& error) {
-      add(name, "WRONG", error.what(),
-          position_ ? "Remove it; " + resume() + " writes it again where epochs are left"
-                    : "Take it from a copy; nothing else in the folder holds these weights");
+      if (!is_of_a_run(name))
+        return add(name, "note", std::string("no file that a run writes: ") + error.what());
+      add(name, "WRONG", error.what(), advice_on_checkpoint(name));
     }
   }
 
+  static bool is_of_a_run(const std::string& name) {
+    return name == "last.safetensors" || name == "best.safetensors" || name.starts_with("epoch-");
+  }
+
+  std::string advice_on_checkpoint(const std::string& name) const {
+    if (!position_) return "Take it from a copy; nothing else in the folder holds these weights";
+    if (is_finished()) return "Take it from a copy; no epoch is left that would write it anew";
+    if (name == "last.safetensors") return "Nothing: the next epoch writes it anew";
+    return name == "best.safetensors" ? "Take it from a copy, or go on: the next better epoch writes it anew"
+                                      : "Take it from a copy; no other epoch writes it";
+  }
+
+  // How many epochs a run with `steps` or patience has, its events alone know.
+  bool is_finished() const {
+    if (!position_ || !config_) return false;
+    if (config_->steps == 0 && position_->epoch >= config_->epochs) return true;
+    if ((config_->steps == 0 && config_->patience == 0) || !record_ || record_->events.empty()) return false;
+    return record_->events.back().value("event", Json()) == Json("finished");
+  }
+
   void examine_metrics() {
-    if (!config_) return;  // a record begins with the config, which has been told of
-    try {
-      const RunRecord record = read_run(run_);
-      epochs_ = record.epochs();
-      if (has("metrics.csv")) add("metrics.csv", "ok", fmt::format("{} epochs", epochs_));
-      for (const std::string& sentence : record.changed)
-        add("logs", "WRONG", sentence, "Take the file from a copy; weights and state do not depend on it");
-      if (position_ && epochs_ < position_->epoch)
-        add("metrics.csv", "WRONG",
-            fmt::format("has {} rows, the state is that after epoch {}", epochs_, position_->epoch),
-            resume() + " takes the rows that the state keeps");
-    } catch (const std::exception& error) {
-      add("metrics.csv", "WRONG", error.what(),
-          position_ ? resume() + " takes the rows that the state keeps"
-                    : "Mend the line, or remove the file");
-    }
+    const std::string resumed = position_ ? resume() + " takes the rows that the state keeps" : "";
+    if (!record_error_.empty())
+      return add("metrics.csv", "WRONG", record_error_,
+                 position_ ? resumed : "Mend the line, or remove the file");
+    if (!record_) return;
+    const int64_t epochs = record_->epochs();
+    if (has("metrics.csv")) add("metrics.csv", "ok", fmt::format("{} epochs", epochs));
+    for (const std::string& sentence : record_->changed)
+      add("logs", "WRONG", sentence, "Take the file from a copy; weights and state do not depend on it");
+    if (position_ && epochs < position_->epoch)
+      add("metrics.csv", "WRONG",
+          fmt::format("has {} rows, the state is that after epoch {}", epochs, position_->epoch), resumed);
   }
 
   // A changed line is told with the other logs.
   void examine_events() {
     if (!has("events.jsonl")) return;
+    if (access((run_ / "events.jsonl").c_str(), R_OK) != 0)
+      return add("events.jsonl", "WRONG", std::string("cannot be read: ") + std::strerror(errno));
     std::istringstream lines(read_text(run_ / "events.jsonl"));
     int64_t count = 0, broken = 0;
     for (std::string line; std::getline(lines, line); ++count) broken += !Json::accept(line);
@@ -167,6 +198,13 @@ class Examination {
     if (count > 0)
       add("run", "note", fmt::format("{} files that a killed process left half written", count),
           "Nothing: the next session removes them");
+  }
+
+  void examine_data() {
+    std::error_code denied;
+    if (!config_ || config_->data.dir.empty() || fs::exists(config_->data.dir, denied) || denied) return;
+    add("data", "WRONG", "there is no " + config_->data.dir + ", where config.json has the data",
+        "Give --data DIR to train --resume, eval, diagnose and report");
   }
 
   // A checkpoint is written beside the one that it replaces.
@@ -198,8 +236,7 @@ class Examination {
   void conclude() {
     const bool wrong = std::ranges::any_of(found_, &Diagnosis::wrong);
     if (!position_ || !config_ || trained_now_) return;
-    const bool finished = config_->steps == 0 && position_->epoch >= config_->epochs;
-    if (finished) return add("run", "ok", "finished");
+    if (is_finished()) return add("run", "ok", "finished");
     const std::string all = config_->steps == 0 ? fmt::format(" of {}", config_->epochs) : "";
     add("run", "note", fmt::format("{}{} epochs are done", position_->epoch, all),
         wrong ? "" : "Go on with " + resume());
@@ -209,7 +246,8 @@ class Examination {
   std::vector<Diagnosis> found_;
   std::optional<TrainConfig> config_;
   std::optional<Position> position_;
-  int64_t epochs_ = 0;
+  std::optional<RunRecord> record_;
+  std::string record_error_;
   bool trained_now_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "apps/training/session.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "tests/error_of.h"
@@ -55,7 +56,7 @@ TEST_CASE("a whole run that is finished, and one that is not") {
   const std::string resume = "tessera train --resume " + run.string();
   CHECK(said(run, "config.json") == "ok: vit on shapes -> \n");
   CHECK(said(run, "state.safetensors") == "ok: after epoch 1, step 1 of the next -> \n");
-  CHECK(said(run, "last.safetensors") == "ok: weights after epoch 1 -> \n");
+  CHECK(said(run, "last.safetensors") == "ok: weights of epoch 1, after 3 steps of the run -> \n");
   CHECK(said(run, "metrics.csv") == "ok: 1 epochs -> \n");
   CHECK(said(run, "run") == "note: 1 of 2 epochs are done -> Go on with " + resume + "\n");
   train_in(run, small_run({{"model", small_vit}}));
@@ -146,8 +147,9 @@ TEST_CASE("damaged weights and tables are told with what else there is") {
   cut(run / "epoch-0001.safetensors");
   put(run / ".hidden.safetensors", "no tensors");  // a file that is being written
   CHECK(said(run, ".hidden.safetensors") == "");
-  CHECK(ends(said(run, "epoch-0001.safetensors"),
-             "Remove it; " + resume + " writes it again where epochs are left"));
+  CHECK(ends(said(run, "epoch-0001.safetensors"), "Take it from a copy; no other epoch writes it"));
+  cut(run / "last.safetensors");
+  CHECK(ends(said(run, "last.safetensors"), "Nothing: the next epoch writes it anew"));
   put(run / "metrics.csv", "epoch,loss\n");
   CHECK(said(run, "metrics.csv") ==
         "ok: 0 epochs -> \nWRONG: has 0 rows, the state is that after epoch 1 -> " + resume +
@@ -163,6 +165,56 @@ TEST_CASE("damaged weights and tables are told with what else there is") {
              " -> Take it from a copy; nothing else in the folder holds these weights"));
   fs::remove(run / "metrics.csv");
   CHECK(said(run, "metrics.csv") == "");
+}
+
+TEST_CASE("weights that no epoch writes anew, and files of others, are not to be removed") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train_in(run, small_run({{"model", small_vit}, {"data", {{"dir", folder.path().string()}}}}));
+  CHECK(said(run, "data") == "");
+  put(run / "mine.safetensors", "no tensors");
+  CHECK(begins(said(run, "mine.safetensors"), "note: no file that a run writes: "));
+  CHECK(ends(said(run, "mine.safetensors"), " -> "));
+  cut(run / "best.safetensors");
+  CHECK(
+      ends(said(run, "best.safetensors"), "Take it from a copy; no epoch is left that would write it anew"));
+  for (const char* name : {"best.safetensors", "state.safetensors", "events.jsonl"})
+    fs::permissions(run / name, fs::perms(0));
+  for (const fs::path& each : {folder.path(), run}) fs::permissions(each, fs::perms(0755));
+  {
+    const WithoutRights someone;
+    if (!someone.another_user()) return;
+    for (const char* name : {"best.safetensors", "state.safetensors", "events.jsonl"}) {
+      CAPTURE(name);
+      CHECK(begins(said(run, name), "WRONG: "));
+      CHECK(ends(said(run, name), "Permission denied -> Change its owner or mode"));
+    }
+  }
+}
+
+TEST_CASE("weights from within an epoch, and data that has been moved, are told as what they are") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train_in(run, small_run({{"model", small_vit}, {"data", {{"dir", "/moved away"}}}}), {.steps = 2});
+  CHECK(said(run, "state.safetensors") == "ok: after epoch 0, step 2 of the next -> \n");
+  CHECK(said(run, "last.safetensors") == "ok: weights of epoch 1, after 2 steps of the run -> \n");
+  CHECK(said(run, "data") ==
+        "WRONG: there is no /moved away, where config.json has the data -> Give --data DIR "
+        "to train --resume, eval, diagnose and report\n");
+}
+
+TEST_CASE("a run that counts its steps has finished where its events say so") {
+  const TemporaryFolder folder;
+  const SmallRun steps = small_run({{"model", small_vit}, {"steps", 4}});
+  train_in(folder / "run", steps);
+  CHECK(begins(said(folder / "run", "run"), "note: 2 epochs are done"));
+  {
+    const Quiet quiet;
+    Trainer trainer(steps.config, steps.dataset, {});
+    RunFolder another = RunFolder::create(folder / "other", to_json(steps.config));
+    run_session(trainer, another, {}, {}, "start");
+  }
+  CHECK(begins(said(folder / "other", "run"), "ok: finished"));
 }
 
 TEST_CASE("a run that is trained at the moment, in steps, or in a folder of others is told so") {
