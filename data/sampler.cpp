@@ -15,8 +15,8 @@ Sampler::Sampler(int64_t images, const SamplerOptions& options, uint64_t seed)
   check(options.passes > 0 && options.repetitions > 0, "sampler: ", options.passes, " passes, ",
         options.repetitions, " repetitions; both must be positive");
   check(options.multiple > 0, "sampler: an epoch of a multiple of ", options.multiple, " images");
-  check(batches() > 0, "sampler: an epoch of ", length(), " images is less than one batch of ",
-        options.batch);
+  check(batches() > 0, "sampler: an epoch of ", length(), " images is less than one batch of ", options.batch,
+        "; a smaller batch is wanted");
 }
 
 int64_t Sampler::length() const { return size_ * options_.passes / options_.multiple * options_.multiple; }

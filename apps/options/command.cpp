@@ -145,7 +145,7 @@ int run_chosen(CLI::App& app, int argc, char** argv) {
     }
     return complain(explain(app, error));
   } catch (const std::bad_alloc&) {
-    return complain("out of memory");
+    return complain("out of memory; a smaller batch, image or model takes less");
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(explanation_of(error));
   } catch (const std::length_error&) {

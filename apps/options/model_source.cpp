@@ -29,6 +29,17 @@ Json config_in_checkpoint(const std::string& path) {
   fail(path, ": its metadata holds no config; give the model's config.json instead");
 }
 
+// Fails for a folder, which is no MODEL, with the file in it that is one where it is a run's.
+void check_no_folder(const std::string& model) {
+  const std::filesystem::path folder(model);
+  if (!std::filesystem::is_directory(folder)) return;
+  std::string hint;
+  for (const char* file : {"best.safetensors", "last.safetensors"})
+    if (hint.empty() && std::filesystem::exists(folder / file)) hint = "; give " + (folder / file).string();
+  fail(model, ": is a folder, and a model is a preset, a config (.json) or a checkpoint (.safetensors)",
+       hint);
+}
+
 }  // namespace
 
 Option* ModelSource::add_to(Command& command, const std::string& option) {
@@ -46,6 +57,7 @@ Option* ModelSource::add_to(Command& command, const std::string& option) {
 
 Json ModelSource::config() const {
   const bool is_config = model_.ends_with(".json"), is_checkpoint = model_.ends_with(".safetensors");
+  if (!is_config && !is_checkpoint) check_no_folder(model_);
   if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
   for (const Option* option : {image_size_given_, classes_given_})
     if (option && option->count() > 0)

@@ -272,6 +272,22 @@ std::string model_name(const TrainConfig& config) {
   return config.model.at(config.model.contains("preset") ? "preset" : "arch").get<std::string>();
 }
 
+namespace {
+
+Dataset opened(const DataConfig& config) {
+  std::error_code denied;  // for the data set to tell
+  check(config.dir.empty() || std::filesystem::exists(config.dir, denied) || denied, "data: ", config.name,
+        ": there is no ", config.dir, "; give --data DIR");
+  try {
+    return open_dataset(config.name, config.dir, dataset_options(config));
+  } catch (const std::bad_alloc&) {
+    fail("data: ", config.name, ": no memory for its images; fewer of them (--set data.train_images=N, ",
+         "data.validation_images=N) or smaller ones (--image-size N) take less");
+  }
+}
+
+}  // namespace
+
 SquareFit test_fit(const DataConfig& config) { return {config.test_crop, config.test_filter == "bicubic"}; }
 
 DatasetOptions dataset_options(const DataConfig& config) {
@@ -289,7 +305,7 @@ DatasetOptions dataset_options(const DataConfig& config) {
 }
 
 Dataset open_data(const DataConfig& config, Task task) {
-  Dataset dataset = open_dataset(config.name, config.dir, dataset_options(config));
+  Dataset dataset = opened(config);
   const bool has_masks = dataset.train->has_masks();
   check(task != Task::segment || has_masks, "data: ", config.name,
         " has no class for each pixel, which a segmenter is trained on; shapes-seg and ade20k have");

@@ -48,6 +48,11 @@ uint64_t seed_of_weights(const TrainConfig& config) {
 
 LoaderOptions loader_options(const TrainConfig& config, const Dataset& dataset, const Model& model,
                              const Computing& computing) {
+  const int64_t images = dataset.train->size();
+  check(images * config.passes >= config.batch, "data: ", config.data.name,
+        config.data.dir.empty() ? "" : " in " + config.data.dir, ": ", images,
+        " training images are less than one batch of ", config.batch, "; give --batch N, ",
+        images * config.passes, " at most");
   LoaderOptions options;
   options.sampler = {.batch = config.batch,
                      .passes = config.passes,

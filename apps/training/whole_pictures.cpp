@@ -15,6 +15,8 @@ namespace {
 
 constexpr double longest = 4;  // of the longer side, in shorter sides: 2048 beside 512 pixels
 
+constexpr int64_t most_pixels = 1 << 25;  // of a picture, whose answer has a number a class at each of them
+
 // [1, 3, H, W]
 Tensor normalised(const Image& image, const Normalise& normalise) {
   const Tensor pixels = Tensor::empty({1, 3, image.height, image.width});
@@ -64,6 +66,9 @@ std::array<int, 2> scaled_size(int height, int width, int64_t short_side, double
         " pixels to a shorter side of ", short_side, " times ", scale, "; positive numbers are wanted");
   const double side = std::floor(static_cast<double>(short_side) * scale),
                factor = std::min(side / std::min(height, width), longest * side / std::max(height, width));
+  check(factor * height * factor * width <= most_pixels, "segment: ", width, " x ", height,
+        " pixels to a shorter side of ", short_side, " times ", scale, ": more than ", most_pixels,
+        " pixels; a smaller scale is wanted (--scales, --short-side)");
   const auto sized = [factor](int length) { return std::max(1, static_cast<int>(length * factor + 0.5)); };
   return {sized(height), sized(width)};
 }

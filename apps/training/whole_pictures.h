@@ -17,7 +17,8 @@ struct WholePictureOptions {
 };
 
 /// Height and width of a picture whose shorter side becomes short_side * scale and whose longer side stays
-/// within four times that, in proportion, rounded to the nearest pixel.
+/// within four times that, in proportion, rounded to the nearest pixel. Fails for more than 2^25 pixels, and
+/// for what is not positive.
 std::array<int, 2> scaled_size(int height, int width, int64_t short_side, double scale);
 
 struct WholePictureScores {

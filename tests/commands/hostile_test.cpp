@@ -78,6 +78,18 @@ TEST_CASE("an error is told once, also where stdout cannot be written") {
   CHECK(lines_of(bytes_of(err)) == 1);
 }
 
+// Sanitizers need terabytes of addresses.
+TEST_CASE("pictures that no memory can hold are refused with what takes less" * doctest::skip(sanitized)) {
+  const TemporaryFolder folder;
+  const Said said = tessera_program(
+      "train --out " + (folder / "run").string() + tiny + "--set data.train_images=1000000000",
+      "prlimit --as=4000000000");
+  CHECK(said.code == 2);
+  CHECK(
+      said.complains_of("data: shapes: no memory for its images; fewer of them (--set data.train_images=N"));
+  CHECK(folder.entries() == 0);
+}
+
 TEST_CASE("numbers that no variable holds are refused, not clamped") {
   for (const char* option : {"--seed", "--epochs", "--batch", "--image-size"})
     for (const char* number : {"99999999999999999999", "-99999999999999999999"}) {

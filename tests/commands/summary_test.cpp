@@ -89,6 +89,17 @@ TEST_CASE("tessera summary: of a config and of a checkpoint") {
     CHECK(tessera_program("summary " + (folder / name).string()).out == said.out);
 }
 
+TEST_CASE("a folder is no model, and that of a run names the file that is one") {
+  const TemporaryFolder folder;
+  const std::string run = folder.path().string();
+  check_refused("summary " + run,
+                run + ": is a folder, and a model is a preset, a config (.json) or a checkpoint");
+  put(folder / "last.safetensors", "");
+  check_refused("gradcheck --model " + run, "; give " + run + "/last.safetensors");
+  put(folder / "best.safetensors", "");
+  check_refused("bench train --model " + run, "; give " + run + "/best.safetensors");
+}
+
 TEST_CASE("tessera summary: what it refuses") {
   const TemporaryFolder folder;
   put(folder / "broken.json", "{\"arch\": ");

@@ -230,10 +230,12 @@ TEST_CASE("what cannot be trained is refused with the way on") {
   refused(small + "--set batch=many", "batch");
   refused(small + "--set batch", "key=value");
   refused(small + "--lr -1", "optimizer.lr");
-  refused(small + "--set batch=200", "less than one batch");
+  refused(small + "--set batch=200",
+          "data: shapes: 96 training images are less than one batch of 200; give --batch N");
   refused(small + "--set 'optimizer.groups=[{\"pattern\":\"nothing\"}]'", "nothing");
   refused(small + "--stop-after soon", "--stop-after");
   refused("--dataset cifar10", "--data DIR");
+  refused("--dataset folder --data /no/such", "data: folder: there is no /no/such; give --data DIR");
   refused("--dataset cifar10 --data " + folder.path().string(), "data_batch_1.bin");
   refused("--resume " + (folder / "none").string() + " --batch 3", "--batch");
   const Said none = resume(folder, "none");

@@ -137,6 +137,10 @@ TEST_CASE("whole pictures: the size of a picture at a scale") {
   CHECK(scaled_size(100, 1000, 512, 1) == std::array{205, 2048});  // the longer side is the limit
   CHECK(scaled_size(1000, 100, 512, 0.5) == std::array{1024, 102});
   CHECK(error_of([] { scaled_size(3, 4, 512, 0); }).find("positive numbers are wanted") != std::string::npos);
+  CHECK(scaled_size(1000, 1000, 512, 11) == std::array{5632, 5632});
+  CHECK(error_of([] { scaled_size(64, 64, 64, 1000); }) ==
+        "segment: 64 x 64 pixels to a shorter side of 64 times 1000: more than 33554432 pixels; a smaller "
+        "scale is wanted (--scales, --short-side)");
 }
 
 TEST_CASE("whole pictures: scores equal a computation pixel by pixel, over windows, scales and mirrors") {
