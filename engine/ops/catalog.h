@@ -44,7 +44,8 @@ inline constexpr Op catalog[] = {
     // rotary.h
     {"rotary", "y = each pair of channels of x, rotated by its angle", "dx = dy, rotated back"},
     // matmul.h
-    {"matmul", "y = a b, batched over leading axes", "da = dy b^T; db = a^T dy"},
+    {"matmul", "y = a b, batched over leading axes, each transposed first if so asked",
+     "da = dy b^T; db = a^T dy, each transposed back"},
     {"linear", "y = f(x W^T + b), f the identity or an activation",
      "dz = dy f'(z); dx = dz W; dW = dz^T x; db = sum of dz over the rows"},
     // norm.h

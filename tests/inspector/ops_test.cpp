@@ -7,6 +7,7 @@
 #include "engine/ops/batch_norm.h"
 #include "engine/ops/elementwise.h"
 #include "engine/ops/linear.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/reduce.h"
 #include "tests/inspector/model_fixtures.h"
 #include "tests/inspector/node.h"
@@ -56,4 +57,24 @@ TEST_CASE("page: linear layers and batch norms with an activation in the same st
   CAPTURE(checked.err);
   CHECK(checked.code == 0);
   CHECK(std::ranges::count(checked.out, '\n') == std::ssize(all_activations));
+}
+
+TEST_CASE("page: the formula of a matmul says which of its inputs is transposed") {
+  if (!has_node()) return;
+  const TemporaryFolder folder;
+  Tape tape;
+  tape.keep_all();
+  Tensor loss = Tensor::zeros({}, DType::f64);
+  for (const bool turn_a : {false, true})
+    for (const bool turn_b : {false, true}) {
+      const Tensor a = random_tensor(turn_a ? Shape{4, 3} : Shape{3, 4}, 1).require_grad();
+      const Tensor b = random_tensor(turn_b ? Shape{5, 4} : Shape{4, 5}, 2).require_grad();
+      loss = loss + sum(matmul(a, b, turn_a, turn_b) * random_tensor({3, 5}, 3));
+    }
+  tape.backward(loss);
+  write_page(folder / "page.html", tape, loss);
+  const Said checked = run_script("check_formulas.js", folder / "page.html");
+  CAPTURE(checked.err);
+  CHECK(checked.code == 0);
+  CHECK(checked.out == "4 products\n");
 }

@@ -45,12 +45,12 @@
           : value.kind === 'constant' ? 'A constant of the pass: no gradient is wanted for it.'
             : 'An input of the pass.'};
     const step = pass.steps[value.step];
-    if (!tessera.ops.has(step.op)) return untold(step, pass.value(i)[cell], tessera.catalog[step.op].forward);
+    if (!tessera.ops.has(step.op)) return untold(step, pass.value(i)[cell], tessera.ops.formulas(step).forward);
     const op = tessera.ops.of(step), s = tessera.ops.contextOf(pass, step);
     const found = op.sources ? op.sources(s, cell) : [], terms = withPass(pass, found);
     const text = op.valueText ? op.valueText(s, cell) : terms.length > 0 ? summed(terms) : '';
     const inputs = step.inputs.filter((k) => k >= 0).map((k) => pass.values[k].name).join(', ');
-    return {formula: tessera.catalog[step.op].forward, substituted: text && `${text} = ${short(pass.value(i)[cell])}`,
+    return {formula: tessera.ops.formulas(step).forward, substituted: text && `${text} = ${short(pass.value(i)[cell])}`,
       terms, total: pass.value(i)[cell], parts: [],
       note: `${step.op} of ${inputs}`};
   }
@@ -59,7 +59,7 @@
   function part(pass, reader, cell) {
     const step = pass.steps[reader.step], dy = pass.gradient(step.output);
     if (!tessera.ops.has(step.op))
-      return {...untold(step, NaN, tessera.catalog[step.op].backward), input: reader.input};
+      return {...untold(step, NaN, tessera.ops.formulas(step).backward), input: reader.input};
     const op = tessera.ops.of(step), s = tessera.ops.contextOf(pass, step);
     if (!dy) return {step: step.index, input: reader.input, terms: [], total: 0, formula: '', substituted: '',
       note: 'No gradient flowed to what this step makes.'};
@@ -68,7 +68,7 @@
       factors: [{label: 'dy', value: dy[out], place: s.outPlace(out, true)}, ...factors],
     })));
     const total = sumOf(terms), text = op.text && op.text(s, reader.input, cell);
-    return {step: step.index, input: reader.input, terms, total, formula: tessera.catalog[step.op].backward,
+    return {step: step.index, input: reader.input, terms, total, formula: tessera.ops.formulas(step).backward,
       substituted: `${text || summed(terms) || '0'} = ${short(total)}`,
       note: `${step.op} in ${step.module || 'the model'}`};
   }

@@ -82,8 +82,7 @@ function givenTo(pass, step, i) {
 }
 
 function formulaOf(step, way) {
-  const formulas = tessera.catalog[step.op] || {};
-  return element('code', {class: 'formula-now', text: formulas[way] || ''});
+  return element('code', {class: 'formula-now', text: tessera.ops.formulas(step)[way] || ''});
 }
 
 // " = 4" for a gradient of one number.

@@ -140,7 +140,7 @@ function render(container, place, pass) {
   if (container.dataset.key === keyOf(place)) return;
   container.dataset.key = keyOf(place);
   const step = pass.steps[place.step], now = places.stepAt(pass, place.time);
-  const words = tessera.catalog[step.op] || {}, running = now.step === step.index;
+  const words = tessera.ops.formulas(step), running = now.step === step.index;
   const view = document.getElementById('view'), scrolled = view.scrollTop;
   [before, kept] = [kept, new Map()];
   const asked = attributes(step);

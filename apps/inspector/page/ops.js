@@ -55,7 +55,8 @@
   /**
    * An op is {forward(s): the output; backward(s, k): what dy gives to input k; uses(s, k, cell): for each output
    * cell that input cell moves, {out, slope, factors} with slope = dy_out / dx_cell; sources(s, cell): where it is a
-   * sum, its terms {value, factors}; text(s, k, cell), valueText(s, cell): formulas with numbers}.
+   * sum, its terms {value, factors}; text(s, k, cell), valueText(s, cell): formulas with numbers; formulas(step):
+   * {forward, backward} where the step's attributes change the catalog's}.
    */
   const define = (names, op) => [].concat(names).forEach((name) => table.set(name, op));
 
@@ -203,11 +204,18 @@
     return table.get(step.op);
   }
 
+  /** {forward, backward}: the formulas of a step as it was asked for, the catalog's where no attribute changes them. */
+  function formulas(step) {
+    const op = table.get(step.op);
+    return op && op.formulas ? op.formulas(step) : tessera.catalog[step.op] || {};
+  }
+
   tessera.ops = {
     has: (name) => table.has(name),
     names: () => [...table.keys()],
     of: opOf,
     contextOf,
+    formulas,
     define,
     kinds: {moves, elements, pairs, activated},
     stretched,

@@ -15,7 +15,18 @@
     });
   }
 
+  const matmulFormulas = {
+    'a b': 'da = dy b^T; db = a^T dy',
+    'a b^T': 'da = dy b; db = dy^T a',
+    'a^T b': 'da = b dy^T; db = a dy',
+    'a^T b^T': 'da = b^T dy^T; db = dy^T a^T',
+  };
+
   define('matmul', {
+    formulas({attributes}) {
+      const product = `a${attributes.transpose_a > 0 ? '^T' : ''} b${attributes.transpose_b > 0 ? '^T' : ''}`;
+      return {forward: `y = ${product}, batched over leading axes`, backward: matmulFormulas[product]};
+    },
     forward(s) {
       const p = matmulPlan(s), a = s.x(0), b = s.x(1), y = new Float64Array(s.count);
       for (let c = 0, o = 0; c < p.count; ++c)
