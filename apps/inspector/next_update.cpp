@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -70,11 +71,16 @@ NextStep next_step_of(const fs::path& path) {
       .optimizer = config.optimizer,
       .lr = position.lr,
       .clip = config.clip,
+      .highest_lr = config.optimizer.lr,
       .state = with_prefix(file.tensors, "optimizer."),
       .words = fmt::format("the run's {} with its moments after epoch {}, at the learning rate of the last "
                            "step, {:.4g}{}",
                            config.optimizer.kind == "sgd" ? "SGD" : "AdamW", position.epoch, position.lr,
                            config.clip > 0 ? fmt::format(", clipped at {:.4g}", config.clip) : "")};
+}
+
+Json learning_rate_of(const NextStep& step) {
+  return {{"now", step.lr}, {"highest", std::max(step.lr, step.highest_lr)}};
 }
 
 Json updates_of(const Model& model, const NextStep& step) {

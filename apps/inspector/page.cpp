@@ -134,6 +134,7 @@ Json pass_json(const PagePass& pass, Container& container) {
           {"asks", pass.asks},
           {"updates", pass.updates},
           {"optimizer", pass.optimizer},
+          {"learning_rate", pass.learning_rate},
           {"values", values_json(record, pass.roundings ? *pass.roundings : Roundings(), container)},
           {"steps", steps_json(record)}};
 }

@@ -29,6 +29,7 @@ struct PagePass {
   std::string asks = {};                  // what the loss is, in words; may be empty
   Json updates = {};                      // {parameter: {weight_rms, update_rms}}
   std::string optimizer = {};             // whose next step these updates are, in words
+  Json learning_rate = {};                // {now, highest}: of that step, and of its run; null: unknown
 };
 
 struct Page {

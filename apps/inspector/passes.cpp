@@ -63,8 +63,9 @@ Json proofs_at(const Json& proofs, const std::vector<size_t>& places) {
 }
 
 Json facts_of(const RequestedPass& pass) {
-  Json facts{{"title", pass.title},     {"source", pass.source},       {"asks", pass.inputs.asks},
-             {"updates", pass.updates}, {"optimizer", pass.optimizer}, {"left_out", pass.left_out}};
+  Json facts{{"title", pass.title},      {"source", pass.source},       {"asks", pass.inputs.asks},
+             {"updates", pass.updates},  {"optimizer", pass.optimizer}, {"learning_rate", pass.learning_rate},
+             {"left_out", pass.left_out}};
   if (!pass.term.empty()) facts["without"] = pass.term;
   return facts;
 }
@@ -130,7 +131,8 @@ void Passes::add(const Subject& subject, const std::string& role, const std::str
         .inputs = inputs,
         .pass = std::move(pass),
         .updates = request.updates ? updates_of(subject.model, subject.next) : Json(),
-        .optimizer = subject.next.words},
+        .optimizer = subject.next.words,
+        .learning_rate = learning_rate_of(subject.next)},
        request);
 }
 
@@ -172,6 +174,7 @@ Page Passes::page() const {
     shown.proofs = pass.proofs;
     shown.updates = pass.updates;
     shown.optimizer = pass.optimizer;
+    shown.learning_rate = pass.learning_rate;
   }
   return page;
 }

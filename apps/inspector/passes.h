@@ -33,6 +33,7 @@ struct RequestedPass {
   Json updates = {};             // see updates_of()
   Json proofs = Json::object();  // see proofs_of()
   std::string optimizer = {};    // the words of the optimizer that makes them
+  Json learning_rate = {};       // see learning_rate_of()
   std::vector<std::string> left_out = {};
 };
 

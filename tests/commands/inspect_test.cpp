@@ -146,6 +146,7 @@ TEST_CASE("tessera inspect: a run's own pictures, its optimizer's next step, and
   const auto pass = pass_in(to);
   CHECK(pass["asks"] == "the cross entropy of class 3 (star)");
   CHECK(pass["optimizer"].get<std::string>().find("the run's AdamW") == 0);
+  CHECK(pass["learning_rate"]["highest"] == 0.003);
   CHECK(pass_in(to + "/with-run")["asks"] == pass["asks"]);
   CHECK(pass_in(to + "/without-mask")["without"] == "mask");
   CHECK(has(read_safetensors(to + "/without-shift/values.safetensors"), "blocks.1.attn.scale"));
@@ -162,6 +163,7 @@ TEST_CASE("tessera inspect: a run's own pictures, its optimizer's next step, and
   const auto config = nlohmann::json::parse(bytes_of(std::filesystem::path(run.path) / "config.json"));
   const double decay = config["optimizer"]["weight_decay"],
                lr = nlohmann::json::parse(state.metadata.at("position"))["lr"];
+  CHECK(pass["learning_rate"]["now"] == lr);
   std::vector<double> change(p.size());
   for (size_t i = 0; i < p.size(); ++i) {
     const double mean = (0.9 * m[i] + 0.1 * g[i]) / (1 - std::pow(0.9, t)),

@@ -60,12 +60,19 @@
     return parts;
   }
 
+  /** The width of the widest of these words as a flagged row's name has them, in CSS pixels. */
+  function widthOf(words) {
+    const pen = document.createElement('canvas').getContext('2d');
+    pen.font = `700 12px ${getComputedStyle(document.body).fontFamily}`;
+    return Math.max(0, ...words.map((each) => pen.measureText(each).width));
+  }
+
   /**
    * Strips beside each other that share their rows. rows: [{label, flagged}]; strips: [{title, unit,
    * values: [series][row], names}]; open(row, strip, series) on a click.
    */
   draw.strips = function ({rows, strips, open = null, label = ''}) {
-    const left = Math.min(260, 24 + 6.6 * Math.max(...rows.map((row) => row.label.length)));
+    const left = Math.ceil(widthOf(rows.map((row) => row.label))) + 20;
     const width = 110, gap = 84, height = top + rows.length * rowHeight + 22;
     const parts = rows.map((row, i) => {
       const name = text(left - 12, top + (i + 0.5) * rowHeight + 4, row.label,

@@ -6,7 +6,10 @@
 
   /** A number of a layer is remarked on where it is this many times smaller or larger than its neighbours'. */
   draw.ladderFactor = 10;
-  /** update : weight outside this range is remarked on: training has all but stopped, or tears the weights. */
+  /**
+   * update : weight outside this range is remarked on: training has all but stopped, or tears the weights. The lower
+   * end is for the run's highest learning rate, as the end of any schedule makes every update small.
+   */
   draw.ladderRange = [1e-5, 1e-1];
 
   /** The rung that a module or parameter belongs to: "layers.0.blocks.3", "patch_embed", "layers.1.downsample". */
@@ -86,11 +89,25 @@
   const rounded = (x) => x >= 100 ? x.toExponential(0).replace('e+', 'e') : String(Number(x.toPrecision(2)));
   const subjects = {activation: 'activation', gradient: 'gradient', weight: 'weight', ratio: 'update'};
 
-  function verdictsOf(rows, i) {
+  // How many times the highest learning rate of the run is that of the step; 0 where the step's is 0.
+  function slowdown({learning_rate: rate}) {
+    if (!rate) return 1;
+    return rate.now > 0 ? rate.highest / rate.now : 0;
+  }
+
+  function sizeVerdict(row, slow) {
+    const told = `update : weight is ${draw.short(row.ratio)}`;
+    if (row.ratio > draw.ladderRange[1]) return `${told}, so large that it may not settle`;
+    if (!(row.ratio * slow < draw.ladderRange[0])) return '';
+    const there = slow > 1 ? `, ${draw.short(row.ratio * slow)} at the run's highest learning rate` : '';
+    return `${told}${there}, so small that it all but stands still`;
+  }
+
+  function verdictsOf(rows, i, slow) {
     const row = rows[i], name = draw.rungWords(row.label), said = [];
     if (row.value >= 0 && row.gradient === null) said.push(`no gradient flows to ${name}`);
     if (row.gradient === 0) said.push(`the gradient of ${name} is exactly 0`);
-    if (row.ratio === 0) said.push(`${name} does not move: its update is 0`);
+    if (row.ratio === 0 && slow > 0) said.push(`${name} does not move: its update is 0`);
     for (const key of Object.keys(subjects)) {
       const usual = row[key] > 0 ? neighbours(rows, i, key) : null;
       if (!usual) continue;
@@ -99,15 +116,13 @@
         said.push(`${name}'s ${subjects[key]} is ${rounded(size)} times ${factor < 1 ? 'smaller' : 'larger'} ` +
           'than its neighbours\'');
     }
-    if (row.ratio > 0 && (row.ratio < draw.ladderRange[0] || row.ratio > draw.ladderRange[1]))
-      said.push(`${name}'s update : weight is ${draw.short(row.ratio)}, ` +
-        (row.ratio < draw.ladderRange[0] ? 'so small that it all but stands still'
-          : 'so large that it may not settle'));
-    return said;
+    const size = row.ratio > 0 ? sizeVerdict(row, slow) : '';
+    return size ? [...said, `${name}'s ${size}`] : said;
   }
 
-  /** Sentences on what is unusual: [{row, text}]; none for a healthy ladder. */
-  draw.ladderVerdicts = (rows) => rows.flatMap((_, row) => verdictsOf(rows, row).map((text) => ({row, text})));
+  /** Sentences on what is unusual in the rows of a pass: [{row, text}]; none for a healthy ladder. */
+  draw.ladderVerdicts = (rows, pass) =>
+    rows.flatMap((_, row) => verdictsOf(rows, row, slowdown(pass)).map((text) => ({row, text})));
 
   const strips = [['activation', 'activation', 'RMS of the output'], ['gradient', 'gradient', 'RMS of dL/doutput'],
     ['weight', 'weight', 'RMS of the parameters'], ['ratio', 'update : weight', 'the optimizer\'s next step']];
@@ -124,7 +139,7 @@
   draw.ladderPanel = function (pass, {go = null, peers = [pass], titles = peers.map((peer) => peer.title)} = {}) {
     const element = draw.element('section', {class: 'draw-ladder'}), state = {fine: false};
     function build() {
-      const rows = draw.ladder(pass, state.fine), verdicts = draw.ladderVerdicts(rows);
+      const rows = draw.ladder(pass, state.fine), verdicts = draw.ladderVerdicts(rows, pass);
       const others = peers.map((peer) => peer === pass ? rows : draw.ladder(peer, state.fine));
       const series = (key) => others.map((ladder) => rows.map((row) => {
         const same = ladder.find((other) => other.label === row.label);
@@ -159,10 +174,20 @@
       verdicts.map(({text}) => draw.element('li', {text: `${capital(text)}.`})));
   }
 
+  // What the schedule does to every update of this step.
+  function rateWords(pass) {
+    const slow = slowdown(pass);
+    if (slow === 0) return ' The learning rate of this step is 0: nothing moves.';
+    if (slow <= 1) return '';
+    return ` Its learning rate, ${draw.short(pass.learning_rate.now)}, is ${Number(slow.toPrecision(2))} times smaller than ` +
+      `the run's highest, ${draw.short(pass.learning_rate.highest)}, and so are the updates.`;
+  }
+
+  const nextWords = (pass) => !pass.updates ? ' The next update is not in this page: it has no optimizer.'
+    : pass.optimizer ? ` The next step is that of ${pass.optimizer}.${rateWords(pass)}` : rateWords(pass);
+
   const thresholds = (pass) => 'A layer is named where a number is ' +
     `${draw.ladderFactor} times smaller or larger than the median of the two layers of its kind on either side, ` +
-    'and where its update : weight is below ' +
-    `${draw.short(draw.ladderRange[0])} or above ${draw.short(draw.ladderRange[1])}. RMS is sqrt(mean of squares).` +
-    (!pass.updates ? ' The next update is not in this page: it has no optimizer.'
-      : pass.optimizer ? ` The next step is that of ${pass.optimizer}.` : '');
+    `and where its update : weight is above ${draw.short(draw.ladderRange[1])} or, at the run's highest learning ` +
+    `rate, below ${draw.short(draw.ladderRange[0])}. RMS is sqrt(mean of squares).${nextWords(pass)}`;
 })(globalThis.tessera = globalThis.tessera || {});

@@ -37,12 +37,40 @@ async function verdict(stage, browser) {
   stage.assert.deepEqual(await browser.run(
     'return [...document.querySelectorAll(".draw-flagged")].map((e) => e.textContent);'), ['blocks.7']);
   stage.assert.match(await browser.text('.draw-ladder .draw-note'), /10 times smaller or larger .* below 1e\u22125/);
+  stage.assert.ok(await browser.run(`const left = document.querySelector('.draw-ladder svg').getBoundingClientRect().left;
+    return [...document.querySelectorAll('.draw-row-name')].every((e) => e.getBoundingClientRect().left >= left);`),
+    'no name of a layer is cut');
+}
+
+// The last step of a schedule moves every layer a little: that is no fault of a layer, but a stopped one still is.
+async function endOfSchedule(stage, browser) {
+  const said = await browser.run(`${rms}
+    const told = (small, rate) => {
+      const updates = Object.fromEntries(pass.values.filter((value) => value.parameter).map((value) => {
+        const weight = rms(pass.value(value.index)) || 1, times = value.name.startsWith('blocks.7.') ? small : 1;
+        return [value.name, {weight_rms: weight, update_rms: weight * 2e-6 * times}];
+      }));
+      const other = Object.assign({}, pass, {updates, learning_rate: rate});
+      const texts = tessera.draw.ladderVerdicts(tessera.draw.ladder(other), other).map((verdict) => verdict.text);
+      return {texts, note: tessera.draw.ladderPanel(other).querySelector('.draw-note:last-child').textContent};
+    };
+    const end = {now: 1e-6, highest: 3e-3};
+    return [told(1, end), told(1e-3, end), told(1, {now: 3e-3, highest: 3e-3}), told(0, {now: 0, highest: 3e-3})];`);
+  const [healthy, stopped, dead, still] = said, about = (one) => one.texts.filter((text) => /update/.test(text));
+  stage.assert.deepEqual(about(healthy), []);
+  stage.assert.match(healthy.note, /1e\u22126, is 3000 times smaller than the run's highest, 0\.003, and so are/);
+  stage.assert.deepEqual(about(stopped).filter((text) => /stands still/.test(text)), ['block 7\'s update : weight is ' +
+    '2e\u22129, 6e\u22126 at the run\'s highest learning rate, so small that it all but stands still']);
+  stage.assert.equal(about(dead).filter((text) => /stands still/.test(text)).length, rows.length);
+  stage.assert.deepEqual(about(still).filter((text) => /does not move/.test(text)), []);
+  stage.assert.match(still.note, /The learning rate of this step is 0: nothing moves/);
 }
 
 export async function run(stage) {
   const browser = await stage.browse(stage.page('sl-vit'), {fragment: '#zoom=model'});
   await ladder(stage, browser);
   await verdict(stage, browser);
+  await endOfSchedule(stage, browser);
   await stage.shoot(browser, 'scene_07');
   await browser.run(`document.querySelectorAll('.draw-ladder .draw-row-name')[4]
     .dispatchEvent(new MouseEvent('click'));`);
