@@ -223,6 +223,14 @@ function side(pass, place) {
   return element('div', {class: 'lesson-side'}, [words(tessera.page.lesson || {}), now]);
 }
 
+// The card under way comes into sight where the words and sums stay in it: beside the graph, or once a reader of a
+// narrow page has scrolled past them.
+function reveal(container) {
+  const card = container.querySelector('.card.makes, .card.takes'), words = container.querySelector('.lesson-side');
+  const stay = getComputedStyle(words).position === 'sticky' || words.getBoundingClientRect().bottom < 0;
+  if (card && stay) card.scrollIntoView({block: 'nearest'});
+}
+
 function render(container, place, pass) {
   const view = document.getElementById('view'), scrolled = view.scrollTop;
   const open = container.querySelector('.question[open]') !== null;
@@ -230,8 +238,7 @@ function render(container, place, pass) {
   container.replaceChildren(element('div', {class: 'lesson'}, [side(pass, place), graph]));
   if (open) container.querySelector('.question').open = true;
   view.scrollTop = scrolled;
-  const current = container.querySelector('.card.makes, .card.takes');
-  if (current) current.scrollIntoView({block: 'nearest'});
+  reveal(container);
 }
 
 const ofModel = tessera.zoom.own.model;

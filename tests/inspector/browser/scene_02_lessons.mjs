@@ -35,6 +35,19 @@ async function check(stage, browser, lesson) {
   assert.equal(await browser.count('.numbers-missing[data-state="none"]'), about.none);
 }
 
+// A narrow page is one column as long as what it holds, and opens with the words of the lesson.
+async function narrow(stage, width) {
+  for (const lesson of ['chain-rule', 'attention']) {
+    const browser = await stage.browse(stage.page('--lesson', lesson), {width, height: 800});
+    const seen = await browser.run(`const view = document.getElementById('view');
+      const words = document.querySelector('.look-at').getBoundingClientRect();
+      return {cut: view.scrollHeight - view.clientHeight, scrolled: view.scrollTop + scrollY,
+        read: words.top >= 0 && words.bottom <= innerHeight};`);
+    stage.assert.deepEqual(seen, {cut: 0, scrolled: 0, read: true}, `${lesson} at ${width} pixels`);
+    await stage.end();
+  }
+}
+
 export async function run(stage) {
   for (const lesson of lessons) {
     const browser = await stage.browse(stage.page('--lesson', lesson));
@@ -42,4 +55,5 @@ export async function run(stage) {
     await stage.shoot(browser, `scene-02-${lesson}`);
     await stage.end();
   }
+  for (const width of [1100, 400]) await narrow(stage, width);
 }
