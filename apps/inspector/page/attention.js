@@ -31,8 +31,9 @@
     }
     return {element: draw.element('figure', {class: 'draw-figure draw-query-picture', style: {width: `${size}px`}}, [
       draw.element('figcaption', {text: 'picture'}),
-      draw.element('p', {class: 'draw-readout', text: a.classQuery ? 'The class token is the query.'
-        : 'The patch under the mouse is the query; a click holds it.'}),
+      draw.element('div', {class: 'draw-above'}, [draw.element('p', {class: 'draw-readout',
+        text: a.classQuery ? 'The class token is the query.'
+          : 'The patch under the mouse is the query; a click holds it.'})]),
       map.element, draw.element('div', {class: 'draw-prefixes'}, buttons)]),
     refresh};
   }

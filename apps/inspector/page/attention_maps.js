@@ -82,7 +82,7 @@
   }
 
   /**
-   * The column of a part: its map (where the tokens' places are known), its matrix, its legend.
+   * The column of a part: its legend, its map (where the tokens' places are known), its matrix.
    * Gives {element, refresh(change)}.
    */
   draw.attentionColumn = function (pass, a, part, {state, peers, pick, size = 208}) {
@@ -96,8 +96,9 @@
     const map = a.cells ? patchMap(pass, a, part, context) : null, table = matrix(pass, a, part, context);
     const width = `${Math.max(size, a.keys)}px`;
     const element = draw.element('figure', {class: 'draw-figure', data: {part: part.id}, style: {width}}, [
-      draw.element('figcaption', {text: part.title}), line, map ? map.element : null, table.element,
-      draw.legend(scale, draw.countSpecial(values), 'all heads')]);
+      draw.element('figcaption', {text: part.title}),
+      draw.element('div', {class: 'draw-above'}, [line, draw.legend(scale, draw.countSpecial(values), 'all heads')]),
+      map ? map.element : null, table.element]);
     return {element, refresh(change) {
       if (map) map.refresh();
       table.refresh(change);

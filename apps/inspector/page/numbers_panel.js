@@ -174,6 +174,8 @@ function update(place, pass) {
   key = now;
   document.getElementById('numbers').hidden = place.value < 0;
   if (place.value < 0) return;
+  const {rows} = planes.sizesOf(pass.values[place.value].shape);
+  document.getElementById('numbers').style.setProperty('--rows', rows);
   updateHead(place, pass);
   fill(panes.value, place, pass);
   fill(panes.gradient, place, pass);

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 
 export const title = '3: attention of a block and head over the patches, for the query under the mouse';
 
-const place = '#zoom=block&module=blocks.5.attn&view=attention';
+const place = '#zoom=block&module=blocks.5.attn&value=logits&view=attention';
 const grid = 8;
 
 /** Moves the mouse to the middle of cell (row, col) of a drawing of rows by cols cells. */
@@ -109,6 +109,11 @@ async function legends(stage, browser) {
   stage.assert.equal(ticks[ticks.length - 1], limit, 'the legend ends at the largest gradient of all heads');
   stage.assert.equal(ticks[0], `\u2212${limit}`, 'and is symmetric about 0');
   stage.assert.ok(ticks.includes('0'));
+  // The logits, a single row of numbers below, take no more of the page than they need.
+  const hidden = await browser.run(`document.getElementById('view').scrollTop = 0;
+    const bottom = document.getElementById('view').getBoundingClientRect().bottom;
+    return [...document.querySelectorAll('.draw-legend')].filter((e) => e.getBoundingClientRect().bottom > bottom).length;`);
+  stage.assert.equal(hidden, 0, 'each legend is in sight before anything is scrolled');
 }
 
 export async function run(stage) {
