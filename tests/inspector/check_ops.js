@@ -64,7 +64,7 @@ function checkCell(tessera, pass, value, cell) {
   const sum = made.terms.reduce((total, term) => total + term.value, 0), is = pass.value(value.index)[cell];
   const product = made.terms.every((term) => Math.abs(term.factors.reduce((p, f) => p * f.value, 1) - term.value)
     <= 1e-9 * Math.max(1, Math.abs(term.value)));
-  if (made.terms.length > 1 && Number.isFinite(is)) {
+  if (made.terms.length > 0 && Number.isFinite(is)) {
     if (!(Math.abs(sum - is) <= tolerance * (largest(pass.value(value.index)) || 1)))
       faults.push(`terms of ${value.name} [${cell}]: ${sum}, not ${is}`);
     if (!product) faults.push(`a term of ${value.name} [${cell}] is not the product of its factors`);

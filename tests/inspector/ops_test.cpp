@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "apps/inspector/lessons/lesson_page.h"
+#include "apps/inspector/lessons/lessons.h"
 #include "apps/inspector/tape_page.h"
 #include "engine/check/op_case.h"
 #include "engine/ops/batch_norm.h"
@@ -77,4 +79,20 @@ TEST_CASE("page: the formula of a matmul says which of its inputs is transposed"
   CAPTURE(checked.err);
   CHECK(checked.code == 0);
   CHECK(checked.out == "4 products\n");
+}
+
+TEST_CASE("page: the numbers that a lesson puts in give the result that stands beside them") {
+  if (!has_node()) return;
+  const TemporaryFolder folder;
+  std::string pages;
+  for (const Lesson* lesson : all_lessons()) {
+    const LessonRun run = run_lesson(*lesson, Numbers(DType::f64));
+    const std::string page = folder / (std::string(lesson->name) + ".html");
+    write_page(lesson_page(run), page);
+    pages += " " + page;
+  }
+  const Said checked = run_script("check_numbers.js", pages);
+  CAPTURE(checked.err);
+  CHECK(checked.code == 0);
+  CHECK(std::stoi(checked.out) > 1000);
 }

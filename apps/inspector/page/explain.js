@@ -2,20 +2,31 @@
 (function (tessera) {
   'use strict';
 
-  const {at, short} = tessera.numbers;
+  const {at, short, put, equation} = tessera.numbers;
 
   const byMagnitude = (a, b) => Math.abs(b.value) - Math.abs(a.value);
   const sumOf = (terms) => terms.reduce((sum, term) => sum + term.value, 0);
 
-  const inSum = (text, first) => text.startsWith('\u2212') && !first ? `(${text})` : text;
-
-  /** "a · b + c · d + … 61 more" with the numbers of the largest terms; a lesson's are few and all shown. */
+  /**
+   * "a · b + c · d + … 61 more" with the numbers of the largest terms; a lesson's are few and all shown. Where all are
+   * shown they have the digits that their sum needs.
+   */
   function summed(terms, shown = tessera.page && tessera.page.kind === 'lesson' ? 20 : 3) {
-    const texts = terms.slice(0, shown).map((term, t) => (term.factors.length > 0 ? term.factors : [term])
-      .map((factor, f) => inSum(short(factor.value), t === 0 && f === 0)).join(' · '));
-    const more = terms.length > shown ? ` + … ${terms.length - shown} more` : '';
-    return texts.join(' + ') + more;
+    const products = terms.slice(0, shown).map((term) => term.factors.length > 0 ? term.factors : [term]);
+    const numbers = products.flatMap((factors) => factors.map((factor) => factor.value));
+    const take = (from) => {
+      let next = 0;
+      return products.map((factors) => factors.map(() => from[next++]));
+    };
+    const sum = (...values) => take(values).reduce((all, factors) => all + factors.reduce((p, x) => p * x, 1), 0);
+    const words = (...texts) => take(texts).map((factors) => factors.join(' · ')).join(' + ');
+    if (terms.length <= shown) return put(numbers, sum, words);
+    const some = put(numbers, () => NaN, words);
+    return {...some, text: `${some.text} + … ${terms.length - shown} more`};
   }
+
+  const added = (numbers) => put(numbers, (...each) => each.reduce((sum, x) => sum + x, 0), (...texts) =>
+    texts.join(' + '));
 
   function withPass(pass, terms) {
     const number = tessera.page ? tessera.page.passes.indexOf(pass) : 0;
@@ -48,11 +59,17 @@
     if (!tessera.ops.has(step.op)) return untold(step, pass.value(i)[cell], tessera.ops.formulas(step).forward);
     const op = tessera.ops.of(step), s = tessera.ops.contextOf(pass, step);
     const found = op.sources ? op.sources(s, cell) : [], terms = withPass(pass, found);
-    const text = op.valueText ? op.valueText(s, cell) : terms.length > 0 ? summed(terms) : '';
+    const told = op.valueText ? op.valueText(s, cell) : terms.length > 0 ? summed(terms) : null;
     const inputs = step.inputs.filter((k) => k >= 0).map((k) => pass.values[k].name).join(', ');
-    return {formula: tessera.ops.formulas(step).forward, substituted: text && `${text} = ${short(pass.value(i)[cell])}`,
+    return {formula: tessera.ops.formulas(step).forward, substituted: told ? equation(told, pass.value(i)[cell]) : '',
       terms, total: pass.value(i)[cell], parts: [],
       note: `${step.op} of ${inputs}`};
+  }
+
+  // The record's own gradient where one step alone makes it, whose sum may be rounded otherwise than ours; else ours.
+  function recorded(pass, i, cell, ours) {
+    const {readers, readers_left_out: missing} = pass.values[i], gradient = pass.gradient(i);
+    return readers.length === 1 && !missing && gradient ? gradient[cell] : ours;
   }
 
   /** What the reader {step, input} adds to the gradient of a cell: {step, input, terms, total, formula, ...}. */
@@ -67,9 +84,10 @@
       value: dy[out] * slope,
       factors: [{label: 'dy', value: dy[out], place: s.outPlace(out, true)}, ...factors],
     })));
-    const total = sumOf(terms), text = op.text && op.text(s, reader.input, cell);
+    const total = sumOf(terms), told = (op.text && op.text(s, reader.input, cell)) || summed(terms);
+    const result = recorded(pass, step.inputs[reader.input], cell, total);
     return {step: step.index, input: reader.input, terms, total, formula: tessera.ops.formulas(step).backward,
-      substituted: `${text || summed(terms) || '0'} = ${short(total)}`,
+      substituted: terms.length > 0 ? equation(told, result) : short(result),
       note: `${step.op} in ${step.module || 'the model'}`};
   }
 
@@ -91,8 +109,7 @@
         note: 'The pass begins here: the gradient of the loss by itself.'};
     return {formula: only ? only.formula : 'The sum of what each step that read it gives back.',
       substituted: only ? only.substituted
-        : `${parts.map((each) => short(each.total)).join(' + ')} = ` +
-          short(sumOf(parts.map((p) => ({value: p.total})))),
+        : equation(added(parts.map((each) => each.total)), gradient ? gradient[cell] : sumOf(terms)),
       terms, total: sumOf(terms), parts,
       note: reason ||
         (parts.length > 1 ? `${parts.length} steps read this number; their parts add up.` : only ? only.note : '')};

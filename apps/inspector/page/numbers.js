@@ -49,15 +49,52 @@
   /** "[2, 0, 5]"; nothing for a scalar. */
   const at = (shape, cell) => shape.length === 0 ? '' : `[${coordinates(shape, cell).join(', ')}]`;
 
+  const usual = 5, all = 17;  // digits of a number in a text; as many as any double has
+
   /** A number in about five digits, with a true minus sign, for texts; tables show every digit. */
-  function short(x) {
+  function short(x, digits = usual) {
     if (Number.isNaN(x)) return 'not a number';
     if (!Number.isFinite(x)) return x < 0 ? '−∞' : '∞';
-    const size = Math.abs(x);
-    const text = x === 0 ? '0' : size >= 1e-3 && size < 1e5 ? String(Number(size.toPrecision(5)))
-      : size.toExponential(3).replace(/\.?0+e/, 'e');
+    const size = Math.abs(x), shown = Number(size.toPrecision(digits));
+    const text = x === 0 ? '0' : size >= 1e-3 && size < 1e5 ? String(shown)
+      : digits >= all ? size.toExponential() : size.toExponential(digits - 1).replace(/\.?0+e/, 'e');
     return x < 0 ? '−' + text.replace('e-', 'e−') : text.replace('e-', 'e−');
   }
 
-  tessera.numbers = {phi, density, size, strides, coordinates, at, short};
+  /** The number that a text of short() says. */
+  const said = (text) => text.endsWith('∞') ? (text[0] === '−' ? -Infinity : Infinity)
+    : Number(text.replace(/−/g, '-'));
+
+  /** Whether the text of a number is another number, beyond what its type, f32 or f64, can tell apart. */
+  function rounds(x, text) {
+    const shown = said(text);
+    return !Object.is(shown + 0, x + 0) && !(Math.fround(x) === x && Math.fround(shown) === x);
+  }
+
+  /** As few digits, five at least, as make f of the numbers shown what f of the numbers is. */
+  function enough(numbers, f) {
+    const wanted = f(...numbers);
+    if (!Number.isFinite(wanted)) return usual;
+    for (let digits = usual; digits < all; ++digits) {
+      const got = f(...numbers.map((x) => said(short(x, digits))));
+      if (Math.abs(got - wanted) <= 1e-3 * Math.abs(wanted)) return digits;
+    }
+    return all;
+  }
+
+  /** A formula with its numbers put in: {text, rounded}. f computes it, words(...) writes it of texts. */
+  function put(numbers, f, words) {
+    const digits = enough(numbers, f), texts = numbers.map((x) => short(x, digits));
+    const inside = texts.map((text, i) => i > 0 && text.startsWith('−') ? `(${text})` : text);
+    const text = words(...inside).replace(/\(\((−[^()]*)\)/g, '($1');  // "((−3) − 2)"
+    return {text, rounded: texts.some((text, i) => rounds(numbers[i], text))};
+  }
+
+  /** "2 · 3 = 6", or with ≈ where a number of it is rounded; what is but the result itself stands alone. */
+  function equation({text, rounded}, result) {
+    const shown = short(result);
+    return text === shown ? text : `${text} ${rounded || rounds(result, shown) ? '≈' : '='} ${shown}`;
+  }
+
+  tessera.numbers = {phi, density, size, strides, coordinates, at, short, put, equation};
 })(globalThis.tessera = globalThis.tessera || {});

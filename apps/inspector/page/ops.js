@@ -55,7 +55,7 @@
   /**
    * An op is {forward(s): the output; backward(s, k): what dy gives to input k; uses(s, k, cell): for each output
    * cell that input cell moves, {out, slope, factors} with slope = dy_out / dx_cell; sources(s, cell): where it is a
-   * sum, its terms {value, factors}; text(s, k, cell), valueText(s, cell): formulas with numbers; formulas(step):
+   * sum, its terms {value, factors}; text(s, k, cell), valueText(s, cell): put() of its numbers; formulas(step):
    * {forward, backward} where the step's attributes change the catalog's}.
    */
   const define = (names, op) => [].concat(names).forEach((name) => table.set(name, op));
@@ -132,8 +132,11 @@
     return map;
   }
 
-  /** An op on pairs that broadcast: f(a, b), and the slopes of a and of b as functions of (a, b, y). */
-  function pairs(f, slopes, factorOf) {
+  /**
+   * An op on pairs that broadcast: f(a, b), the slopes of a and of b as functions of (a, b, y), and termsOf(a, b): the
+   * terms of its value, of the factors a and b.
+   */
+  function pairs(f, slopes, factorOf, termsOf) {
     const mapOf = (s, k) => s.once(`map${k}`, () => stretched(s.shapes[k], s.shape));
     return {
       forward(s) {
@@ -157,7 +160,8 @@
       },
       sources(s, cell) {
         const at = mapOf(s, 0)[cell], bt = mapOf(s, 1)[cell];
-        return [{value: s.y[cell], factors: [s.factor('a', 0, at), s.factor('b', 1, bt)]}];
+        return termsOf(s.factor('a', 0, at), s.factor('b', 1, bt)).map((factors) =>
+          ({value: factors.reduce((product, factor) => product * factor.value, 1), factors}));
       },
     };
   }

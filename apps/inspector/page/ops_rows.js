@@ -2,7 +2,7 @@
 (function (tessera) {
   'use strict';
 
-  const {short, size} = tessera.numbers, {define} = tessera.ops, {activated} = tessera.ops.kinds;
+  const {put, size} = tessera.numbers, {define} = tessera.ops, {activated} = tessera.ops.kinds;
   const number = (label, value) => [{label, value, place: null}];
 
   const rowOf = (cell, width) => Math.floor(cell / width) * width;
@@ -46,14 +46,15 @@
       const width = widthOf(s), first = rowOf(cell, width), y = s.y, dy = s.dy;
       let sum = 0;
       for (let j = first; j < first + width; ++j) sum += log ? dy[j] : dy[j] * y[j];
-      return log ? `${short(dy[cell])} − ${short(Math.exp(y[cell]))} · ${short(sum)}`
-        : `${short(y[cell])} · (${short(dy[cell])} − ${short(sum)})`;
+      return log ? put([dy[cell], Math.exp(y[cell]), sum], (g, p, all) => g - p * all, (g, p, all) => `${g} − ${p} · ${all}`)
+        : put([y[cell], dy[cell], sum], (p, g, all) => p * (g - all), (p, g, all) => `${p} · (${g} − ${all})`);
     },
     valueText(s, cell) {
       const width = widthOf(s), first = rowOf(cell, width), x = s.x(0);
       let sum = 0;
       for (let j = first; j < first + width; ++j) sum += Math.exp(x[j]);
-      return log ? `${short(x[cell])} − log ${short(sum)}` : `exp(${short(x[cell])}) / ${short(sum)}`;
+      return log ? put([x[cell], sum], (one, all) => one - Math.log(all), (one, all) => `${one} − log ${all}`)
+        : put([x[cell], sum], (one, all) => Math.exp(one) / all, (one, all) => `exp(${one}) / ${all}`);
     },
   });
   define('softmax', softmax(false));
@@ -125,13 +126,15 @@
         mean += dy[i] * weight[i % width] / count;
         along += dy[i] * weight[i % width] * h[i] / count;
       }
-      const g = short(dy[cell] * weight[cell % width]), by = short(1 / rstd[group(cell)]);
-      return moves ? `(${g} − ${short(mean)} − ${short(h[cell])} · ${short(along)}) / ${by}` : `${g} / ${by}`;
+      const own = dy[cell] * weight[cell % width], by = 1 / rstd[group(cell)];
+      return moves ? put([own, mean, h[cell], along, by], (g, m, x, t, sd) => (g - m - x * t) / sd,
+        (g, m, x, t, sd) => `(${g} − ${m} − ${x} · ${t}) / ${sd}`)
+        : put([own, by], (g, sd) => g / sd, (g, sd) => `${g} / ${sd}`);
     },
     valueText(s, cell) {
       const {width, group, mean, rstd} = statistics(s, rows);
-      return `(${short(s.x(0)[cell])} − ${short(mean[group(cell)])}) / ${short(1 / rstd[group(cell)])} · ` +
-        `${short(s.x(1)[cell % width])} + ${short(s.x(2)[cell % width])}`;
+      const k = group(cell), numbers = [s.x(0)[cell], mean[k], 1 / rstd[k], s.x(1)[cell % width], s.x(2)[cell % width]];
+      return put(numbers, (x, m, sd, w, b) => (x - m) / sd * w + b, (x, m, sd, w, b) => `(${x} − ${m}) / ${sd} · ${w} + ${b}`);
     },
   });
   define('layer_norm', norm(true));
@@ -172,8 +175,9 @@
     },
     text(s, k, cell) {
       const {targets, width, totals, p} = classes(s);
-      return `${short(s.dy[0])} · (${short(p[cell])} · ${short(totals[Math.floor(cell / width)])} − ` +
-        `${short(targets[cell])}) / ${short(s.attribute('divisor'))}`;
+      return put([s.dy[0], p[cell], totals[Math.floor(cell / width)], targets[cell], s.attribute('divisor')],
+        (g, share, all, t, rows) => g * (share * all - t) / rows,
+        (g, share, all, t, rows) => `${g} · (${share} · ${all} − ${t}) / ${rows}`);
     },
   });
 
