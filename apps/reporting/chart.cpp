@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr double width = 560, height = 268;  // of the drawing, SVG units
 constexpr double left = 52, right = 8, top = 26, bottom = 40;
-constexpr size_t most_dots = 60;    // a series of at most so many points has a dot for each
+constexpr size_t most_dots = 60;  // a series of at most so many points has a dot for each, unless it is faint
 constexpr size_t named_colors = 8;  // of the page's style
 
 // Maps the values [low, high] of an axis to the pixels [from, to].
@@ -107,13 +108,18 @@ std::string mark_line(const Mark& mark, const Span& x, const Span& y) {
       escaped(mark.text));
 }
 
-// A colour between blue and orange, by way of grey: all are told from one another by those who see no red or
-// no green, and all are seen on light and on dark paper.
+// A colour from blue by teal and olive to orange: those who see no red or no green tell them from one another
+// as bluer and yellower, and all are seen on light and on dark paper.
 std::string between(double place) {
-  const auto mix = [&](double from, double to) {
-    return static_cast<int>(std::lround(from + (to - from) * place));
+  constexpr std::array<std::array<double, 3>, 4> stops{
+      {{0x2f, 0x6d, 0xe5}, {0x1b, 0x9a, 0xa0}, {0x8f, 0x9a, 0x2a}, {0xee, 0x80, 0x22}}};
+  const double along = place * (stops.size() - 1);
+  const size_t from = std::min(static_cast<size_t>(along), stops.size() - 2);
+  const auto mix = [&](size_t c) {
+    const double part = along - static_cast<double>(from);
+    return static_cast<int>(std::lround(stops[from][c] + (stops[from + 1][c] - stops[from][c]) * part));
   };
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(0x2f, 0xee), mix(0x6d, 0x80), mix(0xe5, 0x22));
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2));
 }
 
 // Of each series, as CSS has them.
@@ -132,7 +138,7 @@ std::string line_of(const Series& s, const std::string& color, const Span& x, co
   for (size_t i = 0; i < s.x.size(); ++i) {
     if (!is_point(s, i)) continue;
     path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "M" : "L", x.at(s.x[i]), y.at(s.y[i]));
-    if (s.x.size() <= most_dots)
+    if (s.x.size() <= (s.faint ? 1 : most_dots))
       dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x.at(s.x[i]), y.at(s.y[i]));
   }
   return fmt::format("<path class=\"series{}\" style=\"stroke:{}\" d=\"{}\"/><g style=\"fill:{}\">{}</g>\n",
@@ -166,10 +172,12 @@ std::string legend(const Chart& chart, const std::vector<std::string>& colors) {
     const Series& s = chart.series[k];
     size_t last = s.x.size();
     while (last > 0 && !is_point(s, last - 1)) --last;
-    if (last == 0) continue;
+    if (last == 0 || !s.listed) continue;
     out += fmt::format("<span><i{} style=\"border-color:{}\"></i>{} <b>{}</b></span>",
-                       s.dashed ? " class=\"dashed\"" : "", colors[k], escaped(s.name),
-                       number_text(s.y[last - 1], chart.y.style));
+                       s.faint    ? " class=\"faint\""
+                       : s.dashed ? " class=\"dashed\""
+                                  : "",
+                       colors[k], escaped(s.name), number_text(s.y[last - 1], chart.y.style));
   }
   return out + "</div>";
 }
@@ -189,7 +197,7 @@ std::string spoken(const Chart& chart) {
   for (const Series& s : chart.series) {
     size_t last = s.x.size();
     while (last > 0 && !is_point(s, last - 1)) --last;
-    if (last > 0) text += " " + s.name + " " + number_text(s.y[last - 1], chart.y.style) + ",";
+    if (last > 0 && s.listed) text += " " + s.name + " " + number_text(s.y[last - 1], chart.y.style) + ",";
   }
   text.pop_back();
   return escaped(text);

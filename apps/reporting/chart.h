@@ -14,9 +14,10 @@ struct Series {
   bool dashed = false;
   int color = -1;  // 0 to 7; -1: chosen by the series' position in the chart
   // From 0 to 1: where the series stands among others that have an order, as layers have; its colour is then
-  // one between blue and orange. -1: it has none.
+  // one from blue by teal and olive to orange. -1: it has none.
   double place = -1;
   bool faint = false;  // thin and pale, for values that scatter around another series
+  bool listed = true;  // in the legend; one that is not is named by the pointer alone
 };
 
 // How numbers are written: with four digits, as a percentage, or as whole numbers.

@@ -19,6 +19,7 @@ struct Curve {
   bool of_events = false;
   double StepRow::*of_steps = nullptr;
   bool where_no_epochs = false;  // of runs without a finished epoch alone
+  int color = -1;                // the same in every chart of a single run; -1: the first
 };
 
 std::vector<double> values_of(const RunRecord& run, const Curve& curve) {
@@ -27,7 +28,7 @@ std::vector<double> values_of(const RunRecord& run, const Curve& curve) {
 
 // The curve's points, x in epochs.
 Series series_of(const RunRecord& run, const Curve& curve) {
-  Series series{curve.name, {}, {}};
+  Series series{.name = curve.name, .x = {}, .y = {}, .color = std::max(curve.color, 0)};
   if (curve.of_steps != nullptr) {
     series.faint = curve.of_steps == &StepRow::loss;
     for (const StepRow& row : run.steps) {
@@ -45,8 +46,8 @@ bool any(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
-// Each curve of a single run has a colour. With several runs each run has a colour, and all of its curves but
-// the last are dashed.
+// Each curve of a single run has a colour, training's and validation's the same in all charts. With several
+// runs each run has a colour, and all of its curves but the last are dashed.
 Chart chart_of(std::span<const RunRecord> runs, const std::vector<Curve>& list, Axis y, bool marked) {
   const bool by_steps = std::ranges::any_of(list, [](const Curve& c) { return c.of_steps != nullptr; });
   Chart chart{.x = {"epoch", by_steps ? NumberStyle::plain : NumberStyle::integer}, .y = std::move(y)};
@@ -88,24 +89,33 @@ std::string curves_section(std::span<const RunRecord> runs) {
   };
   const bool stepwise = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.steps.empty(); });
   // Several runs' losses of each step would cover one another.
-  const Curve each_step{.name = "each step", .of_steps = &StepRow::loss, .where_no_epochs = several};
-  const std::vector<Curve> losses{
-      each_step, {"training", "train_loss", true}, {"validation", "validation_loss"}};
+  constexpr int of_training = 0, of_validation = 1, of_top5 = 2;
+  const Curve each_step{
+      .name = "each step", .of_steps = &StepRow::loss, .where_no_epochs = several, .color = of_training};
+  const auto training = [](const char* key) {
+    return Curve{.name = "training", .key = key, .dashed = true, .color = of_training};
+  };
+  const auto validation = [](const char* key) {
+    return Curve{.name = "validation", .key = key, .color = of_validation};
+  };
+  const std::vector<Curve> losses{each_step, training("train_loss"), validation("validation_loss")};
   add("Loss", several ? "training dashed, validation solid" : "", losses, {"loss"});
   const Axis share{runs.front().task == Task::segment ? "mean IoU" : "accuracy", NumberStyle::percent};
-  std::vector<Curve> accuracy{{"training", "train_accuracy", true}, {"validation", "validation_top1"}};
+  std::vector<Curve> accuracy{training("train_accuracy"), validation("validation_top1")};
   constexpr int64_t many_classes = 10;  // the top five of fewer are nearly all of them
   const Json classes = runs.front().config.at("model").value("num_classes", Json());
   if (!several && classes.is_number() && classes.get<double>() > many_classes)
-    accuracy.push_back({"validation, top-5", "validation_top5"});
+    accuracy.push_back({.name = "validation, top-5", .key = "validation_top5", .color = of_top5});
   switch (runs.front().task) {
     case Task::classify:
       add("Accuracy", several ? "training dashed, validation solid" : "", accuracy, share);
       break;
     case Task::segment:
-      add("Mean IoU", "", {{"mean IoU", "validation_mean_iou"}}, share);
+      add("Mean IoU", "", {{.name = "mean IoU", .key = "validation_mean_iou", .color = of_validation}},
+          share);
       add("Pixels", "the share of pixels with the right class",
-          {{"right pixels", "validation_pixel_accuracy"}}, {"pixels", NumberStyle::percent});
+          {{.name = "right pixels", .key = "validation_pixel_accuracy", .color = of_validation}},
+          {"pixels", NumberStyle::percent});
       break;
     case Task::diffuse:
       break;

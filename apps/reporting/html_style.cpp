@@ -48,6 +48,7 @@ p { margin: 0 0 8px; }
 .legend i { display: inline-block; width: 16px; height: 0; border-top: 2.5px solid; vertical-align: middle;
   margin-right: 6px; }
 .legend i.dashed { border-top-style: dashed; }
+.legend i.faint { border-top-width: 1px; opacity: .5; }
 svg.chart { display: block; width: 100%; height: auto; overflow: visible; }
 svg.chart:focus-visible { outline: 2px solid var(--line); outline-offset: 0; }
 svg text { font-size: 11.5px; fill: var(--soft); font-family: inherit; }

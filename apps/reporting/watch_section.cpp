@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,7 @@ const std::vector<Panel>& panels() {
 }
 
 constexpr size_t most_steps = 250;  // that a chart draws
+constexpr size_t most_named = 8;    // lines of heads that a legend tells apart
 constexpr size_t most_lines = 24;   // for heads of their own
 
 // Leaves one of several watched steps, and the last, so that a long run's page stays small. Returns of how
@@ -113,16 +115,29 @@ std::vector<Series> lines_of(const std::vector<WatchRow>& rows, double LayerFigu
   return lines;
 }
 
+// Where there are more heads than a legend can name: each layer's mean in their place, before which the heads
+// are drawn thin and pale while they are not too many. Returns the words for it; none where all lines stay.
+std::string summarise_heads(std::vector<Series>& lines, const std::vector<WatchRow>& rows,
+                            double LayerFigures::*value) {
+  if (lines.size() <= most_named) return "";
+  std::vector<Series> means = lines_of(rows, value, true);
+  if (means.size() == lines.size()) return "";
+  const bool drawn = lines.size() <= most_lines;
+  if (!drawn) lines.clear();
+  for (Series& line : lines) {
+    line.faint = true;
+    line.listed = false;
+  }
+  std::ranges::move(means, std::back_inserter(lines));
+  return drawn ? "; the mean over each layer's heads, and thin and pale each head"
+               : "; the mean over each layer's heads, watch.csv has every head";
+}
+
 std::string card_of(const Panel& panel, const std::vector<WatchRow>& rows) {
   Chart chart{
       .x = {"step", NumberStyle::integer}, .y = panel.y, .series = lines_of(rows, panel.value, false)};
   if (chart.series.empty()) return "";
-  std::string note = panel.note;
-  if (chart.series.size() > most_lines) {
-    const size_t before = chart.series.size();
-    chart.series = lines_of(rows, panel.value, true);
-    if (chart.series.size() < before) note += "; the mean over each layer's heads, watch.csv has every head";
-  }
+  const std::string note = panel.note + summarise_heads(chart.series, rows, panel.value);
   return card(panel.title, note, chart_html(chart));
 }
 

@@ -59,6 +59,18 @@ TEST_CASE("watch section: a line for each layer and head, in the colour of its p
   CHECK(!has(html, "watched steps is drawn"));
 }
 
+TEST_CASE("watch section: of more heads than a legend tells apart it names the layers' means") {
+  const std::string html = section_of(2, 3, 4);
+  CHECK(has(html, "and thin and pale each head"));
+  CHECK(has(html, "blocks.1.attn <b>5.5</b>"));
+  CHECK(!has(html, "blocks.1.attn, head 1 <b>"));
+  CHECK(has(html, "blocks.1.attn, head 1"));  // under the pointer
+  CHECK(count(html, "<path class=\"series faint\"") == 12);
+  CHECK(count(html, "<path class=\"series\"") == 3 + 3);
+  CHECK(count(html, "<circle") == 2 * (3 + 3));  // none on a pale line
+  CHECK(count(html, "stroke:#559a65") == 1 + 4 + 1);  // the middle of three layers is neither end's colour
+}
+
 TEST_CASE("watch section: what is not drawn is said") {
   const std::string heads = section_of(2, 5, 6);
   CHECK(has(heads, "the mean over each layer&#39;s heads, watch.csv has every head") !=
