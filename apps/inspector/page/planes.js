@@ -27,16 +27,27 @@ function remembered(pass, i) {
  */
 const headAxis = (shape) => shape.length >= 4 ? shape.length - 3 : -1;
 
+// Axes that the tensor of the place's cell has too, counted from behind as broadcasting does, follow that cell.
+function follow(pass, i, place, indices) {
+  if (place.value < 0 || place.cell < 0) return;
+  const from = pass.values[place.value].shape, cell = places.indicesOf(place.cell, from);
+  const {shape} = pass.values[i], ahead = from.length - shape.length;
+  indices.forEach((_, axis) => {
+    const other = axis + ahead, image = axisName(pass, i, axis) === 'image';
+    if (other >= 0 && from[other] === shape[axis] && (!image || other === 0)) indices[axis] = cell[other];
+  });
+}
+
 /**
- * The indices of the axes before the last two at a place: of its cell, else as chosen, with the head of the
- * place.
+ * The indices of the axes before the last two at a place: as its cell has them, else as chosen, with the head of
+ * the place.
  */
 function leadOf(pass, i, place) {
   const {shape} = pass.values[i], {lead} = sizesOf(shape);
-  if (place.value === i && place.cell >= 0) return places.indicesOf(place.cell, shape).slice(0, lead.length);
   const indices = lead.map((count, axis) => Math.min(count - 1, (remembered(pass, i) || [])[axis] || 0));
   const axis = headAxis(shape);
   if (axis >= 0 && place.head >= 0 && place.head < shape[axis]) indices[axis] = place.head;
+  follow(pass, i, place, indices);
   return indices;
 }
 

@@ -37,6 +37,15 @@ async function link(stage, browser, page) {
       `return /\\[0, 3, 7, 2\\]/.test(document.getElementById('cell-name').innerText);`, 'hashchange');
 }
 
+// A link to a cell of a head, without a word of the head: what the op reads and makes is drawn of that head.
+async function sameHead(stage, page) {
+  const at = 'blocks.5.attn.scores';
+  const browser = await stage.browse(page, {fragment: `#zoom=op&op=${at}&gradient=${at}&cell=0,2,3,5`});
+  const captions = (await browser.texts('.matrix figcaption')).filter((text) => /\[1, 12, /.test(text));
+  stage.assert.ok(captions.length >= 4, captions.join(' | '));
+  for (const text of captions) stage.assert.match(text, / at \[0, 2, :, :\]/);
+}
+
 export async function run(stage) {
   const {assert} = stage, page = stage.page('sl-vit');
   const browser = await stage.browse(page);
@@ -65,6 +74,7 @@ export async function run(stage) {
   await stage.shoot(browser, 'scene-04-sum');
   await walk(stage, browser);
   await link(stage, browser, page);
+  await sameHead(stage, page);
   const slowest = await browser.run(`const times = [], pass = tessera.frame.pass();
     for (const name of ['blocks.5.attn.scores', 'blocks.5.mlp.fc1.out', 'blocks.0.out', 'patch_embed.proj.weight',
       'blocks.3.attn.qkv.weight', 'head.weight', 'pos_embed']) {
