@@ -26,14 +26,23 @@
     context.restore();
   }
 
-  // The number of a cell, in ink that is read on its colour.
+  /** A number in as many digits, three at most, as are no wider than `room`, in small type at last; else ''. */
+  function fitting(context, x, room, ratio) {
+    for (const [digits, type] of [[3, 11], [2, 11], [1, 11], [1, 9]]) {
+      const text = draw.short(x, digits);
+      context.font = `${type * ratio}px system-ui, sans-serif`;
+      if (context.measureText(text).width <= room) return text;
+    }
+    return '';
+  }
+
+  // The number of a cell, in ink that is read on its colour and never wider than the cell.
   function writeNumber(context, box, x, scale, ratio) {
     const [red, green, blue] = scale.css(x).match(/\d+/g).map(Number);
     context.fillStyle = 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? '#16181d' : '#f7f8fa';
-    context.font = `${11 * ratio}px system-ui, sans-serif`;
     context.textAlign = 'center';
     context.textBaseline = 'middle';
-    context.fillText(draw.short(x), box.x + box.size / 2, box.y + box.size / 2);
+    context.fillText(fitting(context, x, box.room - 4 * ratio, ratio), box.x + box.size / 2, box.y + box.size / 2);
   }
 
   /**
@@ -109,7 +118,7 @@
           const at = o.at(r, c), striped = at < 0 ? !o.picture : !Number.isFinite(o.values[at]);
           if (striped) stripes(context, c * size, r * size, size, special.stripe);
           if (at >= 0 && numbers)
-            writeNumber(context, {x: c * size, y: r * size, size}, o.values[at], o.scale, ratio);
+            writeNumber(context, {x: c * size, y: r * size, size, room}, o.values[at], o.scale, ratio);
         }
     }
 

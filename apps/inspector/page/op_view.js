@@ -32,7 +32,7 @@ const symbol = (pass, i, gradient, path) => {
 
 function cellSize(plane) {
   const ratio = globalThis.devicePixelRatio || 1;
-  return Math.max(1 / ratio, Math.min(48, Math.floor(Math.min(250 / plane.cols, 200 / plane.rows))));
+  return Math.max(1 / ratio, Math.min(56, Math.floor(Math.min(250 / plane.cols, 200 / plane.rows))));
 }
 
 let kept = new Map(), before = new Map();  // drawn figures by what they show: a step keeps those that stay

@@ -34,6 +34,15 @@ async function hostileNames(stage) {
   }
 }
 
+// In the boxes of the model each name is whole, and each number stands above its bar.
+async function boxes(stage, browser) {
+  const [names, numbers] = await browser.run(`const all = (selector) => [...document.querySelectorAll(selector)];
+    return [all('.box-name').filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
+      all('.meter-bar').filter((bar) => bar.parentElement.querySelector('.meter-number').getBoundingClientRect().bottom
+        > bar.getBoundingClientRect().top + 1).length];`);
+  stage.assert.deepEqual([names, numbers], [[], 0]);
+}
+
 export async function run(stage) {
   const {assert} = stage;
   const browser = await stage.browse(stage.page('sl-vit'));
@@ -52,5 +61,9 @@ export async function run(stage) {
     return [text, JSON.stringify(place.placeOf(text, page.passes)) === JSON.stringify(there)];`);
   assert.match(place[0], /gradient=blocks\.5\.attn\.scores&head=3&cell=0%2C0%2C1%2C5/);
   assert.ok(place[1], 'a fragment gives its place back');
+  for (const width of [1280, 1400]) {
+    await browser.resize(width, 900);
+    await boxes(stage, browser);
+  }
   await hostileNames(stage);
 }

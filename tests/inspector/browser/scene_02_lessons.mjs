@@ -35,6 +35,23 @@ async function check(stage, browser, lesson) {
   assert.equal(await browser.count('.numbers-missing[data-state="none"]'), about.none);
 }
 
+// No number that is written on a cell reaches into the next one, and none is left out.
+async function fits(stage) {
+  const browser = await stage.browse(stage.page('--lesson', 'attention'));
+  const written = await browser.run(`const found = [], own = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      found.push({text, wide: this.measureText(text).width, cell: this.canvas.width / 3});
+      own.call(this, text, x, y);
+    };
+    const pass = tessera.page.passes[0], value = pass.index('scores');
+    tessera.frame.go({zoom: 'op', step: pass.values[value].step, value, time: 2 * pass.steps.length});
+    CanvasRenderingContext2D.prototype.fillText = own;
+    return found;`);
+  stage.assert.equal(written.length, 4 * 9, 'four matrices of 3 x 3');
+  for (const {text, wide, cell} of written) stage.assert.ok(wide < cell && text, `${text}: ${wide} in ${cell}`);
+  await stage.end();
+}
+
 // A narrow page is one column as long as what it holds, and opens with the words of the lesson.
 async function narrow(stage, width) {
   for (const lesson of ['chain-rule', 'attention']) {
@@ -55,5 +72,6 @@ export async function run(stage) {
     await stage.shoot(browser, `scene-02-${lesson}`);
     await stage.end();
   }
+  await fits(stage);
   for (const width of [1100, 400]) await narrow(stage, width);
 }
