@@ -31,20 +31,71 @@ function sorted(pass, row) {
   return row.sort((a, b) => rank(a) - rank(b));
 }
 
+const margin = 6, lane = 5;  // pixels between an edge and a card, and between two edges beside each other
+
+/** The cards' boxes inside the graph, by value, and the lines that they stand in, each from left to right. */
+function layoutOf(cards, origin) {
+  const boxes = new Map(), lines = new Map();
+  for (const [i, card] of cards) {
+    const {left, right, top, bottom} = card.getBoundingClientRect();
+    const box = {left: left - origin.left, right: right - origin.left, top: top - origin.top, bottom: bottom - origin.top};
+    boxes.set(i, box);
+    const at = Math.round(box.top), line = lines.get(at) || {top: box.top, bottom: box.bottom, boxes: [], taken: []};
+    line.boxes.push(box);
+    line.bottom = Math.max(line.bottom, box.bottom);
+    lines.set(at, line);
+  }
+  for (const line of lines.values()) line.boxes.sort((a, b) => a.left - b.left);
+  return {boxes, lines: [...lines.values()].sort((a, b) => a.top - b.top)};
+}
+
+// The place nearest to x where an edge goes between the cards of a line, beside those of other values.
+function passage(line, x, value, width) {
+  const edges = [0, ...line.boxes.flatMap((box) => [box.left, box.right]), width];
+  let best = null;
+  for (let k = 0; k < edges.length; k += 2)
+    for (let at of [x, ...line.taken.flatMap((taken) => [taken.x - lane, taken.x + lane])]) {
+      const from = edges[k] + margin, to = edges[k + 1] - margin;
+      if (from > to) continue;
+      at = Math.max(from, Math.min(to, at));
+      const free = line.taken.every((taken) => taken.value === value || Math.abs(taken.x - at) >= lane);
+      const cost = Math.abs(at - x) + (free ? 0 : 1000);
+      if (!best || cost < best.cost) best = {cost, x: at};
+    }
+  const chosen = best ? best.x : x;
+  line.taken.push({x: chosen, value});
+  return chosen;
+}
+
+/** The edge from a value's card down to another, around all that stand between them. */
+function wirePath({boxes, lines}, value, output, width) {
+  const from = boxes.get(value), to = boxes.get(output), end = (to.left + to.right) / 2;
+  let x = (from.left + from.right) / 2, y = from.bottom, path = `M${x} ${y}`;
+  const curve = (toX, toY) => {
+    const bend = (toY - y) / 2;
+    path += `C${x} ${y + bend} ${toX} ${toY - bend} ${toX} ${toY}`;
+    [x, y] = [toX, toY];
+  };
+  for (const line of lines) {
+    if (line.top < from.bottom - 1 || line.bottom > to.top + 1) continue;
+    curve(passage(line, x + (end - x) * (line.top - y) / Math.max(1, to.top - y), value, width), line.top);
+    y = line.bottom;
+    path += `V${y}`;
+  }
+  curve(end, to.top);
+  return path;
+}
+
 // Edges of a step that is under way carry its colour.
 function wires(pass, place, cards, box) {
   const svg = (...words) => tessera.draw.svg(...words), now = places.stepAt(pass, place.time), shapes = [];
-  const origin = box.getBoundingClientRect();
+  const origin = box.getBoundingClientRect(), layout = layoutOf(cards, origin);
   for (const step of pass.steps)
     for (const i of new Set(step.inputs.filter((input) => input >= 0))) {
-      const from = cards.get(i).getBoundingClientRect(), to = cards.get(step.output).getBoundingClientRect();
-      const x = from.left + from.width / 2 - origin.left, y = from.bottom - origin.top;
-      const toX = to.left + to.width / 2 - origin.left, toY = to.top - origin.top,
-            bend = Math.max(12, (toY - y) / 2);
       const carries = now.step === step.index &&
           (!now.backward || (pass.values[i].hasGradient && flow.flows(pass, step.index)));
       shapes.push(svg('path', {
-        d: `M${x} ${y}C${x} ${y + bend} ${toX} ${toY - bend} ${toX} ${toY}`,
+        d: wirePath(layout, i, step.output, origin.width),
         class: `wire${carries ? ` active ${now.backward ? 'backward' : 'forward'}` : ''}`
       }));
     }

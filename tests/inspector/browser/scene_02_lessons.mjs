@@ -35,6 +35,21 @@ async function check(stage, browser, lesson) {
   assert.equal(await browser.count('.numbers-missing[data-state="none"]'), about.none);
 }
 
+// An edge that ran behind a card would seem to begin or end there.
+async function edges(stage, browser, lesson) {
+  for (const width of [400, 1920, 1280]) {
+    await browser.resize(width, 900);
+    await browser.run('return new Promise((r) => requestAnimationFrame(() => setTimeout(r, 60)));');
+    const hidden = await browser.run(`const box = document.querySelector('.graph').getBoundingClientRect();
+      const cards = [...document.querySelectorAll('.card')].map((e) => [e.dataset.value, e.getBoundingClientRect()]);
+      const behind = (path) => Array.from({length: 400}, (_, k) => path.getPointAtLength(k / 399 * path.getTotalLength()))
+        .flatMap(({x, y}) => cards.filter(([, r]) => x + box.left > r.left + 1 && x + box.left < r.right - 1 &&
+          y + box.top > r.top + 1 && y + box.top < r.bottom - 1).map(([name]) => name));
+      return [...document.querySelectorAll('.graph .wire')].flatMap(behind);`);
+    stage.assert.deepEqual([...new Set(hidden)], [], `${lesson}, ${width} pixels: edges run behind these cards`);
+  }
+}
+
 // No number that is written on a cell reaches into the next one, and none is left out.
 async function fits(stage) {
   const browser = await stage.browse(stage.page('--lesson', 'attention'));
@@ -69,6 +84,7 @@ export async function run(stage) {
   for (const lesson of lessons) {
     const browser = await stage.browse(stage.page('--lesson', lesson));
     await check(stage, browser, lesson);
+    await edges(stage, browser, lesson);
     await stage.shoot(browser, `scene-02-${lesson}`);
     await stage.end();
   }
