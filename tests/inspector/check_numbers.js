@@ -1,8 +1,8 @@
 'use strict';
 
-// node check_numbers.js PAGE...: what the page puts in for each cell of a lesson, computed as a reader would compute it,
-// gives the number behind it, which is the record's own; and = stands only where no number is rounded. Prints how many
-// were checked, or what differs.
+// node check_numbers.js PAGE...: what the page puts in for each cell of a lesson, computed as a reader would compute
+// it, gives the number behind it, which is the record's own; and = stands only where no number is rounded. Prints how
+// many were checked, or what differs.
 
 const {openPage} = require('./page_reader.js');
 

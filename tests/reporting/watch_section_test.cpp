@@ -67,7 +67,7 @@ TEST_CASE("watch section: of more heads than a legend tells apart it names the l
   CHECK(has(html, "blocks.1.attn, head 1"));  // under the pointer
   CHECK(count(html, "<path class=\"series faint\"") == 12);
   CHECK(count(html, "<path class=\"series\"") == 3 + 3);
-  CHECK(count(html, "<circle") == 2 * (3 + 3));  // none on a pale line
+  CHECK(count(html, "<circle") == 2 * (3 + 3));       // none on a pale line
   CHECK(count(html, "stroke:#559a65") == 1 + 4 + 1);  // the middle of three layers is neither end's colour
 }
 

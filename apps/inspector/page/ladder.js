@@ -179,8 +179,9 @@
     const slow = slowdown(pass);
     if (slow === 0) return ' The learning rate of this step is 0: nothing moves.';
     if (slow <= 1) return '';
-    return ` Its learning rate, ${draw.short(pass.learning_rate.now)}, is ${Number(slow.toPrecision(2))} times smaller than ` +
-      `the run's highest, ${draw.short(pass.learning_rate.highest)}, and so are the updates.`;
+    const {now, highest} = pass.learning_rate, times = Number(slow.toPrecision(2));
+    return ` Its learning rate, ${draw.short(now)}, is ${times} times smaller than the run's highest, ` +
+      `${draw.short(highest)}, and so are the updates.`;
   }
 
   const nextWords = (pass) => !pass.updates ? ' The next update is not in this page: it has no optimizer.'

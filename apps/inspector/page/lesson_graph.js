@@ -37,8 +37,8 @@ const margin = 6, lane = 5;  // pixels between an edge and a card, and between t
 function layoutOf(cards, origin) {
   const boxes = new Map(), lines = new Map();
   for (const [i, card] of cards) {
-    const {left, right, top, bottom} = card.getBoundingClientRect();
-    const box = {left: left - origin.left, right: right - origin.left, top: top - origin.top, bottom: bottom - origin.top};
+    const {left, right, top, bottom} = card.getBoundingClientRect(), {left: x, top: y} = origin;
+    const box = {left: left - x, right: right - x, top: top - y, bottom: bottom - y};
     boxes.set(i, box);
     const at = Math.round(box.top), line = lines.get(at) || {top: box.top, bottom: box.bottom, boxes: [], taken: []};
     line.boxes.push(box);

@@ -11,8 +11,9 @@
     k === 1 ? number('−1', slope) : [], (a, b) => [[a], [...number('−1', -1), b]]));
   define('multiply', kinds.pairs((a, b) => a * b, [(a, b) => b, (a) => a], (s, k, other) =>
     [s.factor(k === 0 ? 'b' : 'a', 1 - k, other)], (a, b) => [[a, b]]));
+  const inverse = (b) => ({label: '1 / b', value: 1 / b.value, place: b.place});
   define('divide', kinds.pairs((a, b) => a / b, [(a, b) => 1 / b, (a, b, y) => -y / b], (s, k, other, slope) =>
-    number(k === 0 ? '1 / b' : '−y / b', slope), (a, b) => [[a, {label: '1 / b', value: 1 / b.value, place: b.place}]]));
+    number(k === 0 ? '1 / b' : '−y / b', slope), (a, b) => [[a, inverse(b)]]));
 
   const sigmoid = (x) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x));
   const turn = Math.sqrt(2 / Math.PI), cubic = 0.044715;

@@ -46,7 +46,8 @@
       const width = widthOf(s), first = rowOf(cell, width), y = s.y, dy = s.dy;
       let sum = 0;
       for (let j = first; j < first + width; ++j) sum += log ? dy[j] : dy[j] * y[j];
-      return log ? put([dy[cell], Math.exp(y[cell]), sum], (g, p, all) => g - p * all, (g, p, all) => `${g} − ${p} · ${all}`)
+      return log
+        ? put([dy[cell], Math.exp(y[cell]), sum], (g, p, all) => g - p * all, (g, p, all) => `${g} − ${p} · ${all}`)
         : put([y[cell], dy[cell], sum], (p, g, all) => p * (g - all), (p, g, all) => `${p} · (${g} − ${all})`);
     },
     valueText(s, cell) {
@@ -134,7 +135,8 @@
     valueText(s, cell) {
       const {width, group, mean, rstd} = statistics(s, rows);
       const k = group(cell), numbers = [s.x(0)[cell], mean[k], 1 / rstd[k], s.x(1)[cell % width], s.x(2)[cell % width]];
-      return put(numbers, (x, m, sd, w, b) => (x - m) / sd * w + b, (x, m, sd, w, b) => `(${x} − ${m}) / ${sd} · ${w} + ${b}`);
+      return put(numbers, (x, m, sd, w, b) => (x - m) / sd * w + b,
+        (x, m, sd, w, b) => `(${x} − ${m}) / ${sd} · ${w} + ${b}`);
     },
   });
   define('layer_norm', norm(true));

@@ -42,7 +42,9 @@ async function edges(stage, browser, lesson) {
     await browser.run('return new Promise((r) => requestAnimationFrame(() => setTimeout(r, 60)));');
     const hidden = await browser.run(`const box = document.querySelector('.graph').getBoundingClientRect();
       const cards = [...document.querySelectorAll('.card')].map((e) => [e.dataset.value, e.getBoundingClientRect()]);
-      const behind = (path) => Array.from({length: 400}, (_, k) => path.getPointAtLength(k / 399 * path.getTotalLength()))
+      const points = (path) => Array.from({length: 400}, (_, k) =>
+        path.getPointAtLength(k / 399 * path.getTotalLength()));
+      const behind = (path) => points(path)
         .flatMap(({x, y}) => cards.filter(([, r]) => x + box.left > r.left + 1 && x + box.left < r.right - 1 &&
           y + box.top > r.top + 1 && y + box.top < r.bottom - 1).map(([name]) => name));
       return [...document.querySelectorAll('.graph .wire')].flatMap(behind);`);

@@ -112,7 +112,8 @@ async function legends(stage, browser) {
   // The logits, a single row of numbers below, take no more of the page than they need.
   const hidden = await browser.run(`document.getElementById('view').scrollTop = 0;
     const bottom = document.getElementById('view').getBoundingClientRect().bottom;
-    return [...document.querySelectorAll('.draw-legend')].filter((e) => e.getBoundingClientRect().bottom > bottom).length;`);
+    return [...document.querySelectorAll('.draw-legend')]
+      .filter((e) => e.getBoundingClientRect().bottom > bottom).length;`);
   stage.assert.equal(hidden, 0, 'each legend is in sight before anything is scrolled');
 }
 

@@ -37,7 +37,8 @@ async function verdict(stage, browser) {
   stage.assert.deepEqual(await browser.run(
     'return [...document.querySelectorAll(".draw-flagged")].map((e) => e.textContent);'), ['blocks.7']);
   stage.assert.match(await browser.text('.draw-ladder .draw-note'), /10 times smaller or larger .* below 1e\u22125/);
-  stage.assert.ok(await browser.run(`const left = document.querySelector('.draw-ladder svg').getBoundingClientRect().left;
+  stage.assert.ok(await browser.run(`const chart = document.querySelector('.draw-ladder svg');
+    const {left} = chart.getBoundingClientRect();
     return [...document.querySelectorAll('.draw-row-name')].every((e) => e.getBoundingClientRect().left >= left);`),
     'no name of a layer is cut');
 }
