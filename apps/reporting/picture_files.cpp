@@ -3,9 +3,10 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
+#include "data/formats/folder.h"
+#include "data/formats/picture_name.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -14,18 +15,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_picture(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".bmp";
-}
-
 void add_folder(const std::string& folder, std::vector<std::string>& files) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (is_picture(at->path()) && at->is_regular_file()) found.push_back(at->path().string());
+    if (picture_name(at->path()) != PictureName::other && !is_folder(at->path()))
+      found.push_back(at->path().string());
   check(!error, folder, ": the folder cannot be read: ", error.message());
   check(!found.empty(), folder, ": no .jpg, .jpeg, .png or .bmp file in this folder or below it");
   std::sort(found.begin(), found.end());

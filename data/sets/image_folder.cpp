@@ -1,11 +1,11 @@
 #include "data/sets/image_folder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <numeric>
 
 #include "data/formats/folder.h"
+#include "data/formats/picture_name.h"
 #include "engine/core/error.h"
 #include "engine/core/random.h"
 
@@ -19,21 +19,6 @@ constexpr int max_depth = 8;  // of nested folders, because a link to a parent f
 constexpr int largest_default_size = 224;
 
 using Items = std::vector<FileSplit::Item>;
-
-enum class Kind { image, foreign_image, other };
-
-Kind kind_of(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto is_one_of = [&](std::initializer_list<const char*> known) {
-    return std::find(known.begin(), known.end(), extension) != known.end();
-  };
-  if (is_one_of({".jpg", ".jpeg", ".jpe", ".png", ".bmp"})) return Kind::image;
-  if (is_one_of({".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm", ".heic", ".heif", ".avif",
-                 ".jp2", ".jxl", ".tga", ".svg", ".ico"}))
-    return Kind::foreign_image;
-  return Kind::other;
-}
 
 // The files that are no images: their number, and the first one; and what a folder must not hold, so that all
 // of it can be said at once.
@@ -62,11 +47,11 @@ void collect(const fs::path& folder, int32_t label, int depth, Items& items, Lef
       collect(entry, label, depth + 1, items, left_out);
       continue;
     }
-    const Kind kind = kind_of(entry);
-    if (kind == Kind::foreign_image)
+    const PictureName name = picture_name(entry);
+    if (name == PictureName::foreign)
       left_out.faults.push_back(
           entry.string() + ": JPEG, PNG and BMP are read; convert it (mogrify -format png) or remove it");
-    else if (kind == Kind::image)
+    else if (name == PictureName::readable)
       items.push_back({entry, label});
     else
       left_out.add(entry);
@@ -80,9 +65,11 @@ std::vector<std::string> class_folders(const fs::path& dir, LeftOut& left_out) {
       names.push_back(entry.filename().string());
       continue;
     }
-    check(kind_of(entry) == Kind::other, "folder: ", entry.string(),
-          " lies outside a class folder; pictures go to ", (dir / "CLASS" / entry.filename()).string());
-    left_out.add(entry);
+    if (picture_name(entry) == PictureName::other)
+      left_out.add(entry);
+    else
+      left_out.faults.push_back(entry.string() + " lies outside a class folder; pictures go to " +
+                                (dir / "CLASS" / entry.filename()).string());
   }
   return names;
 }
@@ -92,20 +79,22 @@ Items items_of(const fs::path& dir, const std::vector<std::string>& present,
   Items items;
   for (const std::string& name : present) {
     const auto found = std::find(classes.begin(), classes.end(), name);
-    check(found != classes.end(), "folder: ", (dir / name).string(),
-          " is a class that the training folder lacks", did_you_mean(name, classes));
+    if (found == classes.end()) {
+      left_out.faults.push_back((dir / name).string() + " is a class that the training folder lacks" +
+                                did_you_mean(name, classes));
+      continue;
+    }
     const size_t before = items.size();
     collect(dir / name, static_cast<int32_t>(found - classes.begin()), 0, items, left_out);
     if (items.size() == before)
       left_out.faults.push_back((dir / name).string() + " holds no JPEG, PNG or BMP file");
   }
-  left_out.expect_no_faults();
   return items;
 }
 
 // Moves `fraction` of each class, at least one image and never all, out of `train`.
 Items hold_out(Items& train, const fs::path& dir, const std::vector<std::string>& classes, double fraction,
-               uint64_t seed) {
+               uint64_t seed, LeftOut& left_out) {
   check(fraction > 0 && fraction < 1, "folder: a validation fraction of ", fraction,
         "; it lies between 0 and 1");
   Items kept, held;
@@ -114,9 +103,11 @@ Items hold_out(Items& train, const fs::path& dir, const std::vector<std::string>
     const auto end =
         std::find_if(begin, train.end(), [label](const auto& item) { return item.label != label; });
     const int64_t count = end - begin;
-    check(count >= 2, "folder: ", (dir / classes[static_cast<size_t>(label)]).string(),
-          " has one picture; two are needed to hold one out for validation");
-    const int64_t take = std::clamp(std::llround(fraction * static_cast<double>(count)), 1LL, count - 1LL);
+    if (count < 2)
+      left_out.faults.push_back((dir / classes[static_cast<size_t>(label)]).string() +
+                                " has one picture; two are needed to hold one out for validation");
+    const int64_t most = std::max<int64_t>(count - 1, 1),
+                  take = std::clamp<int64_t>(std::llround(fraction * static_cast<double>(count)), 1, most);
     Random random = Random(seed).split(static_cast<uint64_t>(label));
     for (int64_t i = 0, taken = 0; i < count; ++i) {  // the probability that makes `take` in all
       const bool hold = random.below(count - i) < take - taken;
@@ -172,12 +163,15 @@ Dataset open_image_folder(const fs::path& dir, const DatasetOptions& options) {
       !folder.empty()) {
     const std::vector<std::string> present = class_folders(folder, left_out);
     validation = items_of(folder, present, dataset.class_names, left_out);
+    left_out.expect_no_faults();
     check(!validation.empty(), "folder: ", folder.string(), " holds no class folder");
     if (present.size() < dataset.class_names.size())
       dataset.notes.push_back("only " + std::to_string(present.size()) + " of " +
                               std::to_string(dataset.classes()) + " classes have validation images");
   } else {
-    validation = hold_out(train, train_dir, dataset.class_names, options.validation_fraction, options.seed);
+    validation =
+        hold_out(train, train_dir, dataset.class_names, options.validation_fraction, options.seed, left_out);
+    left_out.expect_no_faults();
     dataset.notes.push_back(std::to_string(validation.size()) +
                             " images held out for validation, by class, with seed " +
                             std::to_string(options.seed));

@@ -1,9 +1,9 @@
 #include "data/sets/tiles.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "data/formats/folder.h"
+#include "data/formats/picture_name.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -35,11 +35,7 @@ struct Tiles {
   }
 };
 
-bool is_picture(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".bmp";
-}
+bool is_picture(const fs::path& path) { return picture_name(path) == PictureName::readable; }
 
 struct Class {
   std::string name;

@@ -61,6 +61,20 @@ TEST_CASE("predict names the likeliest classes of each picture") {
   for (const std::string& name : shape_names()) CHECK(text.out.find(name) != std::string::npos);
 }
 
+TEST_CASE("predict names each picture of a folder that it cannot read, and judges the others") {
+  const Trained trained;
+  const std::filesystem::path photos = trained.folder / "photos";
+  std::filesystem::create_directory(photos);
+  std::filesystem::copy(trained.star, photos / "a.png");
+  put(photos / "w.webp", "RIFF    WEBP");
+  std::filesystem::create_symlink(photos / "nothing", photos / "x.png");
+  const Said said = tessera_program("predict " + trained.checkpoint + " " + photos.string() + " --json");
+  CHECK(said.code == 2);
+  CHECK(said.json().size() == 1);
+  for (const char* part : {"w.webp", "x.png", "2 of 3 pictures could not be judged"})
+    CHECK_MESSAGE(said.err.find(part) != std::string::npos, part);
+}
+
 TEST_CASE("a run's test crop is that of eval, predict, diagnose and inspect") {
   const TemporaryFolder folder;
   for (const char* split : {"train", "val"})

@@ -153,6 +153,26 @@ TEST_CASE("folder: everything that is in the way is said at once, up to fifty li
   CHECK((many.ends_with("\n...") && std::count(many.begin(), many.end(), '\n') == 51));
 }
 
+TEST_CASE("folder: faults of every kind, of both splits, are said in one list") {
+  const TemporaryFolder folder;
+  put_class(folder / "train/cat", 2);
+  put_class(folder / "train/dog", 2);
+  put_class(folder / "val/cta", 1);
+  put_png(folder / "train/loose.png", Image(4, 4));
+  put(folder / "train/dog/a.webp", std::string("RIFF"));
+  std::filesystem::create_directories(folder / "train/empty");
+  const std::string all = error_of([&] { open_image_folder(folder.path(), {}); });
+  CHECK(all.starts_with("folder: 4 things are in the way:\n"));
+  for (const char* part : {"train/loose.png lies outside a class folder", "dog/a.webp: JPEG, PNG",
+                           "train/empty holds no JPEG", "val/cta is a class that the training folder lacks"})
+    CHECK_MESSAGE(all.find(part) != std::string::npos, part);
+  const TemporaryFolder alone;
+  for (const char* name : {"a", "b"}) put_class(alone / name, 1);
+  CHECK(error_of([&] {
+          open_image_folder(alone.path(), {});
+        }).starts_with("folder: 2 things are in the way:\n" + (alone / "a").string() + " has one picture"));
+}
+
 TEST_CASE("folder: the image size is that of the first picture that can be read") {
   const TemporaryFolder folder;
   put_class(folder / "a", 3, 12);
