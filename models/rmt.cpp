@@ -50,12 +50,11 @@ std::vector<RMT::StageAttention> read_attention_of_stages(Fields& fields, const 
     stage.decomposed = its.get("decomposed", false);
     stage.rope = its.get("rope", true);
     stage.lepe = its.get<int64_t>("lepe", 5, Range::at_least(0));
-    const bool bias = its.get("qkv_bias", true);  // other architectures default to false
     stage.scores = read_attention(its, dims[i]);
+    stage.scores.qkv_bias = its.get("qkv_bias", true);  // read anew: other architectures default to false
     if (!its.has("head_dim") && dims[i] % stage.scores.heads != 0)
       its.fail_at("heads", "is ", stage.scores.heads, ", which does not divide the width ", dims[i],
                   " of stage ", i, "; give head_dim");
-    stage.scores.qkv_bias = bias;
     stages.push_back(stage);
   }
   return stages;

@@ -21,5 +21,8 @@ TEST_CASE("keys: all, below one, as JSON and as a table; an unknown one is refus
   const Said table = tessera_program("keys model.pool --markdown");
   CHECK(table.out.find("| `model.pool.ratio` | a number of at least 0 | `0.5` |") != std::string::npos);
   CHECK(table.out.find("| pit, swin |") != std::string::npos);
+  const Said bias = tessera_program("keys model.attention.qkv_bias");
+  CHECK(bias.out.find("default false (vit, pit, swin, cait, t2t, lvvit, dit); true (rmt, sdt)\n") !=
+        std::string::npos);
   check_refused("keys optimiser.lr", "did you mean 'optimizer.lr'?");
 }
