@@ -82,6 +82,15 @@ void open_closed_streams() {
       if (open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
 }
 
+// CLI11 names a flag that clears "--no-graph{false}", which cannot be typed.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    return name.substr(0, name.find("{false}"));
+  }
+};
+
 OptionText text_of(const CLI::Option& option) {
   OptionText text{{}, option.get_type_name(), option.get_description()};
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
@@ -206,7 +215,9 @@ std::string Option::get_name() const { return option_.get_name(); }
 // ---- Commands ----
 
 Command::Command(const std::string& description, const std::string& name)
-    : app_(std::make_shared<CLI::App>(description, name)) {}
+    : app_(std::make_shared<CLI::App>(description, name)) {
+  app_->formatter(std::make_shared<HelpFormatter>());  // subcommands inherit it
+}
 
 Command& Command::add_subcommand(const std::string& name, const std::string& description) {
   CLI::App* const added = app_->add_subcommand(name, description);

@@ -65,6 +65,18 @@ TEST_CASE("tessera --version ends where there is little address space: no BLAS s
   CHECK(bytes_of(files).find("openblas") == std::string::npos);
 }
 
+TEST_CASE("the help shows a flag that clears as it is typed") {
+  for (const auto& [command, flag] : {std::pair("train", "--no-graph"),
+                                      {"bench table", "--no-graph"},
+                                      {"bench table", "--no-speed"},
+                                      {"bench infer", "--no-graph"}}) {
+    CAPTURE(command);
+    const std::string help = tessera_program(std::string(command) + " --help").out;
+    CHECK(help.find(std::string("  ") + flag + " ") != std::string::npos);
+    CHECK(help.find('{') == std::string::npos);
+  }
+}
+
 TEST_CASE("every subcommand's help ends in examples") {
   for (const char* name :
        {"train", "eval", "predict", "sample", "models", "summary", "parity", "gradcheck", "bench",
