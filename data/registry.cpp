@@ -98,6 +98,11 @@ void check_options(const DatasetEntry& entry, const DatasetOptions& options) {
         entry.sizes.reason);
 }
 
+void check_folder(const std::string& name, const std::filesystem::path& dir) {
+  check(dir.empty() || find_dataset(name).needs_folder, name,
+        ": its pictures are drawn and lie in no folder; leave out --data (data.dir) ", dir.string());
+}
+
 Dataset unopened_dataset(const std::string& name, const DatasetOptions& options) {
   const DatasetEntry& entry = find_dataset(name);
   check_options(entry, options);

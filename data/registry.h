@@ -18,6 +18,10 @@ bool holds_latents(const std::string& name);
 /// Fails if `options` ask for something that the data set does not have; the message gives the reason.
 void check_options(const DatasetEntry& entry, const DatasetOptions& options);
 
+/// Fails if a folder is given for a data set whose pictures are drawn. A run's config may hold one all the
+/// same, so that open_dataset() takes it.
+void check_folder(const std::string& name, const std::filesystem::path& dir);
+
 /// What is known of a data set without its files: name, image_shape, latent_scale and the number of classes,
 /// whose names are empty. Latents are those of 256 pixels. Fails for an unknown name, for options that the
 /// set does not have, and for a set that is whatever its folder holds.

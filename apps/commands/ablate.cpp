@@ -20,6 +20,7 @@
 #include "apps/training/interrupt.h"
 #include "apps/training/recipe.h"
 #include "apps/training/session.h"
+#include "data/registry.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
@@ -70,6 +71,7 @@ Ablation ablation_of(const Options& options) {
     set_key(a.base, "data.dir", fs::absolute(options.data).lexically_normal().string(), "--data");
   if (options.given("--epochs")) set_key(a.base, "epochs", options.epochs, "--epochs");
   for (const std::string& assignment : options.assignments) set_key(a.base, assignment);
+  if (options.given("--data")) check_folder(read_train_config(a.base, "ablate").data.name, options.data);
   a.switches = read_switches(options.grid);
   a.choices = choices_of(a.switches);
   a.seeds = options.seeds;

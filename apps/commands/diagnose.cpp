@@ -10,6 +10,7 @@
 #include "apps/commands/commands.h"
 #include "apps/options/data_source.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/reporting/diagnosis_page.h"
 #include "apps/reporting/picture_files.h"
 #include "apps/reporting/run_names.h"
@@ -19,6 +20,7 @@
 #include "apps/training/task.h"
 #include "data/augment/pipeline.h"
 #include "data/formats/resize.h"
+#include "data/registry.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 
@@ -54,6 +56,7 @@ class Pictures {
     DataConfig source = checkpoint.data.source;
     check(!source.name.empty(), "diagnose: ", checkpoint.path.string(),
           " says nothing of its data; give pictures by --pictures");
+    check_folder(source.name, options.data);
     source.dir = options.data.empty() ? data_folder_of(checkpoint) : options.data;
     source.image_size = size_;
     const Dataset dataset = open_data(source, task_of(checkpoint.model.config));
@@ -209,6 +212,8 @@ ExitCode run(const Options& options) {
   for (const std::string& path : options.runs)
     check(fs::exists(path), "diagnose: ", path,
           ": no such file or folder; a run folder or a checkpoint (.safetensors) is wanted");
+  expect_output("diagnose: --out", options.out);
+  expect_output("diagnose: --csv", options.csv);
   const std::vector<std::string> names = names_of_runs(options.runs);
   for (size_t r = 0; r < options.runs.size(); ++r) {
     Measured measured = measure(options.runs[r], names[r], options, compared);
@@ -249,17 +254,18 @@ void add_diagnose(Command& app) {
       ->capture_default_str()
       ->type_name("FILE");
   command.add_option("--csv", options->csv, "Write every number into this file too")->type_name("FILE");
-  command.add_option("--data", options->data, "The data set's folder, if it is not that of the run")
-      ->type_name("DIR");
-  command.add_option("--split", options->split, "validation or train")
-      ->check(one_of({"validation", "train"}))
-      ->capture_default_str()
-      ->type_name("NAME");
-  command.add_option("--images", options->images, "Measure the first N images of the split; 0: all")
-      ->check(non_negative())
-      ->capture_default_str()
-      ->type_name("N");
+  Option* data =
+      command.add_option("--data", options->data, "The data set's folder, if it is not that of the run");
+  data->type_name("DIR");
+  Option* split = command.add_option("--split", options->split, "validation or train");
+  split->check(one_of({"validation", "train"}))->capture_default_str()->type_name("NAME");
+  Option* images =
+      command.add_option("--images", options->images, "Measure the first N images of the split; 0: all");
+  images->check(non_negative())->capture_default_str()->type_name("N");
   command.add_option("--pictures", options->pictures, "Measure these files or folders instead")
+      ->excludes(data)
+      ->excludes(split)
+      ->excludes(images)
       ->type_name("IMAGE...");
   command.add_option("--shown", options->shown, "Pictures on the page")
       ->check(non_negative())

@@ -10,6 +10,7 @@
 #include "apps/commands/commands.h"
 #include "apps/options/data_source.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/options/weights_source.h"
 #include "apps/ranks/alike.h"
 #include "apps/ranks/run_on_ranks.h"
@@ -22,6 +23,7 @@
 #include "apps/training/precision.h"
 #include "apps/training/validation.h"
 #include "apps/training/whole_pictures.h"
+#include "data/registry.h"
 #include "engine/core/frozen_weights.h"
 #include "engine/core/printable.h"
 #include "engine/core/replay.h"
@@ -67,6 +69,7 @@ Dataset open_for(const Checkpoint& checkpoint, const Options& options) {
   }
   check(!source.name.empty(), "eval: ", checkpoint.path.string(),
         " says nothing of its data; give --dataset NAME, and --data DIR where it lies in files");
+  check_folder(source.name, options.data);
   source.dir = options.data.empty() && source.name == checkpoint.data.source.name ? data_folder_of(checkpoint)
                                                                                   : options.data;
   source.image_size = checkpoint.data.image_size;
@@ -178,6 +181,8 @@ void write_result(const Json& result, const Options& options) {
 ExitCode run(const Options& options, Ranks* ranks) {
   check(options.weights.given() == options.checkpoint.empty(),
         "eval: what of? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
+  expect_output("eval: --csv", options.csv);
+  expect_output("eval: --images-csv", options.images_csv);
   const Checkpoint checkpoint = options.weights.given() ? options.weights.read(options.device)
                                                         : read_checkpoint(options.checkpoint, options.device);
   const Task task = task_of(checkpoint.model.config);

@@ -10,7 +10,10 @@
 #include "apps/exporting/onnx.h"
 #include "apps/exporting/source.h"
 #include "apps/exporting/timm.h"
+#include "apps/options/model_source.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
+#include "apps/training/run_folder.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
@@ -50,14 +53,33 @@ const Format& format_named(const std::string& name) {
   fail("export: --format ", name, ": wanted safetensors, onnx or timm");
 }
 
-ExitCode run(const Options& options) {
+// A format that is a folder makes it, and writes a config.json there.
+void expect_outputs(const Options& options, const Format& format, const fs::path& out) {
+  if (format.write != export_timm)
+    expect_output("export: --out", out);
+  else
+    check(!is_file_of_run(out / "config.json"), "export: --out ", out.string(),
+          ": is the folder of a training run, whose config.json would be lost; give another folder");
+  expect_output("export: --sample", options.sample);
+}
+
+// A file says itself how large its model is, and all but a config which weights it has.
+void expect_no_sizes(const Command& command, const std::string& source) {
+  const bool is_config = source.ends_with(".json");
+  if (is_config || fs::exists(source)) expect_not_given(command, source, {"--image-size", "--classes"});
+  if (!is_config && fs::exists(source)) expect_not_given(command, source, {"--seed"});
+}
+
+ExitCode run(const Command& command, const Options& options) {
   const Format& format = format_named(options.format);
+  expect_no_sizes(command, options.source);
   const ExportSource source =
       read_export_source(options.source, options.image_size, options.classes, options.seed);
   const std::string out = options.out.empty() ? source.name + format.ending : options.out;
   const bool overwrites =
       fs::exists(options.source) && fs::exists(out) && fs::equivalent(options.source, out);
   check(!overwrites, "export: ", out, " is the model itself; give another --out");
+  expect_outputs(options, format, out);
   format.write(source, out);
   if (!options.sample.empty()) write_safetensors(options.sample, export_sample(source.model, 3));
   fmt::print("{}: {}, {} classes, images of {} x {} pixels\n", printable(out),
@@ -109,7 +131,7 @@ void add_export(Command& app) {
       ->type_name("N");
   add_seed(command, options->seed);
   add_threads(command);
-  on_run(command, [options] { return run(*options); });
+  on_run(command, [options, &command] { return run(command, *options); });
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,9 @@
 #include "apps/inspector/serve/lesson_stage.h"
 #include "apps/inspector/serve/model_stage.h"
 #include "apps/inspector/serve/server.h"
+#include "apps/options/model_source.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/options/validators.h"
 #include "apps/reporting/proofs_table.h"
 #include "apps/reporting/table.h"
@@ -64,7 +67,7 @@ void print_tensor(const PassRecord& record, const Options& options) {
   check(!options.gradient || value.gradient.defined(), "inspect: no gradient flowed to ", value.name,
         value.kind == PassRecord::Kind::constant ? ", a constant" : "");
   Tensor x = options.gradient ? value.gradient : value.value;
-  if (options.head >= 0) x = head_of(x, options.head, value.name);
+  if (options.head >= 0) x = head_of(x, options.head, record, value);
   if (options.json)
     print_json(tensor_json(x));
   else
@@ -165,6 +168,7 @@ ExitCode run(const Options& options) {
   check(options.tensor.empty() ? !options.gradient && options.head < 0 && !options.csv : true,
         "inspect: --grad, --head and --csv say how --tensor NAME is printed; give it");
   check(!options.csv || !options.json, "inspect: --csv or --json, not both");
+  check(!options.list || options.tensor.empty(), "inspect: --list or --tensor NAME, not both");
   check(!options.serve || (!options.list && options.tensor.empty() && options.folder.empty() &&
                            options.out.empty() && !options.json),
         "inspect: --serve shows the page in a browser; --list, --tensor, --export, --out and --json go "
@@ -179,6 +183,7 @@ ExitCode run(const Options& options) {
   check(options.is_lesson != !options.source.empty(), "inspect: ",
         options.is_lesson ? "a model or --lesson, not both; '" + options.source + "' came besides"
                           : "a run, a preset, a fixture or --lesson is wanted; see tessera inspect --help");
+  expect_output("inspect: --out", options.out);
   if (!options.is_lesson)
     show_model(options);
   else if (options.lesson.empty())
@@ -219,6 +224,15 @@ void add_picture_options(Command& command, PassRequest& request) {
                   "Of a diffusion model: the time, from 0. Default: the middle")
       ->check(non_negative())
       ->type_name("T");
+}
+
+// Sizes are a preset's. A run, a fixture and a lesson say theirs themselves.
+void expect_no_sizes(const Command& command, const Options& options) {
+  std::vector<std::string> models = options.with;
+  models.insert(models.begin(), options.is_lesson ? "--lesson" : options.source);
+  const auto is_preset = [](const std::string& model) { return model != "--lesson" && !fs::exists(model); };
+  if (std::ranges::none_of(models, is_preset))
+    expect_not_given(command, models.front(), {"--image-size", "--classes"});
 }
 
 void add_comparisons(Command& command, Options& options) {
@@ -313,6 +327,7 @@ void add_inspect(Command& app) {
   on_run(command, [options, &command] {
     options->is_lesson = command.given("--lesson");
     if (options->is_lesson && !command.given("--dtype")) options->subject.dtype = DType::f64;
+    expect_no_sizes(command, *options);
     options->request.question.seed = options->subject.seed;
     options->request.updates = asks_for_page(*options) || !options->folder.empty();
     if (!command.given("--proofs")) options->request.proofs = asks_for_page(*options) ? -1 : 0;

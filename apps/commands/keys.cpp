@@ -124,8 +124,10 @@ void add_keys(Command& app) {
                   "`tessera train --set KEY=VALUE` changes any of them.");
   const auto options = std::make_shared<Options>();
   command.add_option("prefix", options->prefix, "Only this key and those below it")->type_name("KEY");
-  command.add_flag("--markdown", options->markdown, "Print Markdown tables, one for each object");
+  Option* markdown =
+      command.add_flag("--markdown", options->markdown, "Print Markdown tables, one for each object");
   add_json(command, options->json);
+  markdown->excludes(command.get_option("--json"));
   on_run(command, [options] { return run(*options); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/options/weights_source.h"
 #include "apps/reporting/overlay.h"
 #include "apps/reporting/picture_files.h"
@@ -183,6 +184,7 @@ ExitCode run(Options options) {
   check(plain || !options.checkpoint.empty(),
         "predict: by what? Give a checkpoint, a run folder, or --weights FILE with --model NAME");
   check(!options.images.empty(), "predict: of what? Give JPEG, PNG or BMP files, or folders of them");
+  expect_output("predict: --csv", options.csv);
   const Checkpoint checkpoint =
       plain ? options.weights.read(options.device) : read_checkpoint(options.checkpoint, options.device);
   const Task task = task_of(checkpoint.model.config);

@@ -8,6 +8,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/options/validators.h"
 #include "apps/reporting/run_list.h"
 #include "apps/reporting/run_names.h"
@@ -15,6 +16,7 @@
 #include "apps/reporting/table.h"
 #include "apps/training/config.h"
 #include "apps/training/interrupt.h"
+#include "data/registry.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
 #include "engine/io/file.h"
@@ -41,7 +43,7 @@ std::string single_page(const RunRecord& run, const Options& options) {
   ReportSource source{read_checkpoint(run.path, options.device), {}};
   const TrainConfig config = read_train_config(run.config, (run.path / "config.json").string());
   DataConfig data = config.data;
-  if (!options.data.empty()) data.dir = options.data;
+  if (!options.data.empty()) check_folder(data.name, data.dir = options.data);
   try {
     source.dataset = open_data(data, run.task);
   } catch (const Error& error) {
@@ -93,6 +95,7 @@ void follow(const fs::path& run, const fs::path& out, const Options& options) {
 
 ExitCode run(const Options& options) {
   std::vector<RunRecord> runs;
+  expect_output("report: --out", options.out);
   const std::vector<std::string> names = names_of_runs(options.runs);
   for (size_t i = 0; i < options.runs.size(); ++i) {
     runs.push_back(read_run(options.runs[i]));

@@ -103,8 +103,10 @@ void add_runs(Command& app) {
   command.add_flag("--reverse", options->reversed, "The other way round");
   command.add_option("--note", options->note, "Add a line to notes.txt of the run DIR, and list nothing")
       ->type_name("TEXT");
-  command.add_flag("--csv", options->csv, "Print CSV, with a column for every key that differs");
+  Option* csv =
+      command.add_flag("--csv", options->csv, "Print CSV, with a column for every key that differs");
   add_json(command, options->json);
+  csv->excludes(command.get_option("--json"));
   on_run(command, [options] { return run(*options); });
 }
 

@@ -8,6 +8,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/reporting/sample_file.h"
 #include "apps/reporting/sample_grid.h"
 #include "apps/training/progress.h"
@@ -90,6 +91,7 @@ ExitCode write_arrays(const Options& options, const Checkpoint& checkpoint, cons
 
 ExitCode run(const Options& options) {
   const std::string format = format_of(options);
+  expect_output("sample: --out", options.out);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint, options.device);
   const std::vector<std::string>& names = checkpoint.data.class_names;
   expect_drawing_model(checkpoint, "sample");

@@ -27,6 +27,7 @@
 #include "apps/training/saved_state.h"
 #include "apps/training/session.h"
 #include "data/check.h"
+#include "data/registry.h"
 
 namespace tessera {
 
@@ -226,7 +227,7 @@ ExitCode resume(TrainOptions options) {
   std::optional<TensorFile> saved = take_up(folder, options);
   const ConfigChange change = change_of(options, document);
   TrainConfig config = read_train_config(change.config, folder.config().string());
-  if (options.given("--data")) config.data.dir = options.data;
+  if (options.given("--data")) check_folder(config.data.name, config.data.dir = options.data);
   Dataset dataset = open_data(config.data, task_of(config.model));
   look_at_files(dataset, options);
   config.model = resolve_model(config.model, dataset);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "engine/io/file.h"
@@ -46,6 +47,32 @@ struct AttributeJson {
   Json operator()(const std::string& text) const { return text; }
   Json operator()(const Tensor& x) const { return tensor_json(x); }
 };
+
+// "blocks.0.attn" and "matmul" of "blocks.0.attn.matmul.2", a module and a role in it.
+std::pair<std::string, std::string> module_and_role(std::string name) {
+  const auto cut_last = [&] {
+    const size_t dot = name.rfind('.');
+    const std::string last = name.substr(dot == std::string::npos ? 0 : dot + 1);
+    name.resize(dot == std::string::npos ? 0 : dot);
+    return last;
+  };
+  std::string role = cut_last();
+  if (role.find_first_not_of("0123456789") == std::string::npos) role = cut_last();
+  return {name, role};
+}
+
+// How many heads the attention has in whose module the value lies, as its scores [B, H, N, N] tell; 0 outside
+// of one.
+int64_t heads_beside(const PassRecord& record, const std::string& name) {
+  const std::string module = module_and_role(name).first;
+  const std::string scores = module.empty() ? "scores" : module + ".scores";
+  for (const PassRecord::Value& value : record.values())
+    if (value.name == scores && value.value.rank() >= 3) return value.value.dim(value.value.rank() - 3);
+  return 0;
+}
+
+// What attention permutes without a name of its own has the tokens before the heads, or is about to.
+bool is_tokens_first(const std::string& name) { return module_and_role(name).second == "permute"; }
 
 }  // namespace
 
@@ -111,18 +138,25 @@ void export_pass(const PassRecord& record, const fs::path& folder, const Json& f
   write_file_atomically(folder / "pass.json", pass.dump(1) + "\n");
 }
 
-Tensor head_of(const Tensor& x, int64_t head, const std::string& name) {
-  check(x.rank() >= 3, "inspect: ", name, " ", x.shape(), " has no axis of heads; [B, H, ...] has");
-  check(head >= 0 && head < x.dim(1), "inspect: --head ", head, ": ", name, " ", x.shape(),
-        " has heads 0 to ", x.dim(1) - 1);
+Tensor head_of(const Tensor& x, int64_t head, const PassRecord& record, const PassRecord::Value& value) {
+  const int64_t heads = heads_beside(record, value.name);
+  const int axis = x.rank() - 3;
+  const bool has_heads = axis >= 1 && heads > 0 && x.dim(axis) == heads && !is_tokens_first(value.name);
+  check(has_heads, "inspect: --head ", head, ": ", value.name, " ", x.shape(),
+        " has no axis of heads; attention's scores, probabilities, q, k and v have");
+  check(head >= 0 && head < heads, "inspect: --head ", head, ": ", value.name, " ", x.shape(),
+        " has heads 0 to ", heads - 1);
   std::vector<int64_t> sizes;
-  for (int i = 0; i < x.rank(); ++i)
-    if (i != 1) sizes.push_back(x.dim(i));
+  int64_t before = 1;  // blocks of heads
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) sizes.push_back(x.dim(i));
+    if (i < axis) before *= x.dim(i);
+  }
   const std::vector<double> all = x.values();
-  const auto block = static_cast<std::ptrdiff_t>(x.elements() / (x.dim(0) * x.dim(1)));
+  const auto block = static_cast<std::ptrdiff_t>(x.elements() / (before * heads));
   std::vector<double> chosen;
-  for (int64_t b = 0; b < x.dim(0); ++b)
-    std::copy_n(all.begin() + (b * x.dim(1) + head) * block, block, std::back_inserter(chosen));
+  for (int64_t b = 0; b < before; ++b)
+    std::copy_n(all.begin() + (b * heads + head) * block, block, std::back_inserter(chosen));
   return Tensor::from(chosen, Shape(sizes), x.dtype());
 }
 

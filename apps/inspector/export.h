@@ -22,9 +22,9 @@ Json json_of_pass(const PassRecord& record);
 // in pass.json alone, and so are the members of the object `facts`.
 void export_pass(const PassRecord& record, const std::filesystem::path& folder, const Json& facts);
 
-// One head of a tensor [B, H, ...], as [B, ...]. Fails for a tensor without heads and for a head that it does
-// not have.
-Tensor head_of(const Tensor& x, int64_t head, const std::string& name);
+// One head of x, a value of the pass or its gradient: [B, N, d] of [B, H, N, d]. Fails for a value without
+// heads, as all outside attention are, and for a head that it does not have.
+Tensor head_of(const Tensor& x, int64_t head, const PassRecord& record, const PassRecord::Value& value);
 
 // A tensor as CSV: a line a row (the last axis), numbers with as many digits as their type needs to be read
 // back exactly. A head line names the columns "i0,i1,...,0,1,...": the indices of the row, then its values.

@@ -44,6 +44,7 @@ DataConfig data_of(const Subject& subject, const PictureSource& source) {
               : segments                   ? "shapes-seg"
                                            : "shapes";
   if (data.name == subject.data.name) data = subject.data;
+  check_folder(data.name, source.folder);
   data.dir = source.folder;
   data.image_size = subject.model.image_size();
   const bool needs_folder = find_dataset(data.name).needs_folder;

@@ -48,10 +48,11 @@ Option* ModelSource::add_to(Command& command, const std::string& option) {
   model->type_name("MODEL");
   if (!model_.empty()) model->capture_default_str();
   const auto size = [&](const char* name, int64_t& value, const char* what) {
-    return command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
+    command.add_option(name, value, what)->check(positive())->capture_default_str()->type_name("N");
   };
-  image_size_given_ = size("--image-size", image_size_, "Of a preset: pixels a side");
-  classes_given_ = size("--classes", classes_, "Of a preset: number of classes");
+  size("--image-size", image_size_, "Of a preset: pixels a side");
+  size("--classes", classes_, "Of a preset: number of classes");
+  command_ = &command;
   return model;
 }
 
@@ -59,14 +60,18 @@ Json ModelSource::config() const {
   const bool is_config = model_.ends_with(".json"), is_checkpoint = model_.ends_with(".safetensors");
   if (!is_config && !is_checkpoint) check_no_folder(model_);
   if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
-  for (const Option* option : {image_size_given_, classes_given_})
-    if (option && option->count() > 0)
-      fail(model_, " says itself what ", option->get_name(), " would; leave it out");
+  if (command_) expect_not_given(*command_, model_, {"--image-size", "--classes"});
   return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
 }
 
 Json ModelSource::config_of_preset(const std::string& name) const {
   return preset(name, image_size_, classes_);
+}
+
+void expect_not_given(const Command& command, const std::string& model,
+                      std::initializer_list<const char*> options) {
+  for (const char* option : options)
+    check(!command.given(option), model, " says itself what ", option, " would; leave it out");
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -29,8 +30,11 @@ class ModelSource {
  private:
   std::string model_;
   int64_t image_size_ = 32, classes_ = 10;
-  Option* image_size_given_ = nullptr;
-  Option* classes_given_ = nullptr;
+  const Command* command_ = nullptr;  // whose options these are
 };
+
+// Fails where one of the command's options was given that the model says itself, as it is from a file.
+void expect_not_given(const Command& command, const std::string& model,
+                      std::initializer_list<const char*> options);
 
 }  // namespace tessera

@@ -86,6 +86,7 @@ TrainConfig train_config_of(const TrainOptions& options) {
   set("--tensorboard", "tensorboard", options.tensorboard);
   for (const std::string& assignment : options.assignments) set_key(document, assignment);
   TrainConfig config = read_train_config(document, where);
+  if (!config.data.name.empty()) check_folder(config.data.name, config.data.dir);
   check(!options.given("--epochs") || config.steps == 0, where, ": ends after `steps`, ", config.steps,
         ", however many epochs these are; give --set steps=N, or --set steps=0 beside --epochs");
   return config;

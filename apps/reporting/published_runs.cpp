@@ -8,7 +8,6 @@
 
 #include "apps/reporting/published_table.h"
 #include "apps/reporting/run_keys.h"
-#include "apps/reporting/run_list.h"
 #include "apps/reporting/run_record.h"
 #include "apps/training/config.h"
 #include "data/registry.h"
@@ -68,8 +67,8 @@ void place(Json& row, const Json& config) {
 
 }  // namespace
 
-Json runs_for_table(const std::filesystem::path& folder) {
-  Json rows = list_runs(folder).rows;
+Json runs_for_table(const RunList& list) {
+  Json rows = list.rows;
   for (Json& row : rows) {
     row["preset"] = nullptr;
     try {

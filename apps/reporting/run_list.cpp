@@ -39,20 +39,31 @@ std::string started(const RunRecord& run) {
   return "";
 }
 
-// A folder of a run; a config.json of something else has no "data".
-bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.json"); }
+// What lies where a run is looked for: the folders of runs, and why others could not be looked into.
+struct Found {
+  std::vector<fs::path> runs;
+  std::vector<std::string> warnings;
 
-std::vector<fs::path> folders_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  if (is_run(folder)) found.push_back(folder);
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
-       !error && at != end; at.increment(error)) {
-    if (at.depth() >= deepest) at.disable_recursion_pending();
-    if (at->is_directory(error) && is_run(at->path())) found.push_back(at->path());
+  void leave_out(const fs::path& folder, const std::error_code& error) {
+    warnings.push_back(folder.string() + ": cannot be looked into (" + error.message() +
+                       "), so runs in it are left out");
   }
-  std::ranges::sort(found);
-  return found;
+};
+
+// Adds the folder where it is a run's, and those below it. Links to folders are looked at, not into. A
+// config.json of something else has no "data".
+void find_runs(const fs::path& folder, int depth, Found& found) {
+  std::error_code error;
+  if (fs::is_regular_file(folder / "config.json", error)) found.runs.push_back(folder);
+  const bool absent = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !absent) return found.leave_out(folder, error);
+  if (depth > deepest || (depth > 0 && fs::is_symlink(folder, error))) return;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::error_code not_a_folder;
+    if (at->is_directory(not_a_folder)) find_runs(at->path(), depth + 1, found);
+  }
+  if (error) found.leave_out(folder, error);
 }
 
 // The value of a row by which it is sorted; null where it has none. A number of the config counts as one.
@@ -85,9 +96,13 @@ std::string state_of(const RunRecord& run) {
 
 RunList list_runs(const fs::path& folder) {
   check(fs::is_directory(folder), folder.string(), ": is not a folder");
+  Found found;
+  find_runs(folder, 0, found);
+  std::ranges::sort(found.runs);
   RunList list;
+  list.warnings = found.warnings;
   std::vector<ConfigKeys> configs;
-  for (const fs::path& path : folders_of(folder)) {
+  for (const fs::path& path : found.runs) {
     try {
       const RunRecord run = read_run(path);
       list.warnings.insert(list.warnings.end(), run.changed.begin(), run.changed.end());

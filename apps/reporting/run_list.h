@@ -12,11 +12,11 @@ namespace tessera {
 
 /// The runs of a folder and of those in it, four levels deep: every folder with a config.json of a run.
 struct RunList {
-  Json rows = Json::array();      ///< as summary_of, and run (the path below the folder), state, started,
-                                  ///< differs (an object with the keys of `keys`), notes
-  std::vector<std::string> keys;  ///< of the configs, whose values are not all the same
-  std::vector<std::string>
-      warnings;  ///< why a folder that looks like a run is left out, or has a changed file
+  Json rows = Json::array();          ///< as summary_of, and run (the path below the folder), state, started,
+                                      ///< differs (an object with the keys of `keys`), notes
+  std::vector<std::string> keys;      ///< of the configs, whose values are not all the same
+  std::vector<std::string> warnings;  ///< why a folder is left out, of a run or not to be looked into, and
+                                      ///< what files of a run have been changed
 };
 
 /// The state of a run: "finished", "training" (a process has it at the moment), "stopped", "failed", "broken

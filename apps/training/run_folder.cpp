@@ -6,11 +6,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -23,6 +26,33 @@ namespace tessera {
 namespace fs = std::filesystem;
 
 namespace {
+
+// What a run makes, replaced atomically, and what grows beside it.
+constexpr const char* replaced_files[] = {"config.json",       "metrics.csv",
+                                          "last.safetensors",  "best.safetensors",
+                                          "state.safetensors", "state.previous.safetensors"};
+constexpr const char* growing_files[] = {"events.jsonl", "steps.csv", "watch.csv", "notes.txt"};
+
+bool is_named(const fs::path& path, std::span<const char* const> names) {
+  return std::ranges::find(names, path.filename()) != names.end();
+}
+
+// A config.json alone may be anything's: timm's exports have one too.
+bool holds_run(const fs::path& folder) {
+  std::error_code none;
+  if (!fs::exists(folder / "config.json", none)) return false;
+  return std::ranges::any_of(std::span(replaced_files).subspan(1),
+                             [&](const char* name) { return fs::exists(folder / name, none); }) ||
+         fs::exists(folder / "events.jsonl", none);
+}
+
+// The epoch of "epoch-0010.safetensors"; none of another name.
+std::optional<int64_t> epoch_of(const fs::path& path) {
+  const std::string name = path.filename();
+  long long epoch = 0;
+  if (std::sscanf(name.c_str(), "epoch-%lld.safetensors", &epoch) != 1) return std::nullopt;
+  return epoch;
+}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -84,8 +114,7 @@ RunFolder::~RunFolder() {
 }
 
 RunFolder RunFolder::create(const fs::path& path, const Json& config) {
-  for (const char* name : {"config.json", "metrics.csv", "last.safetensors", "best.safetensors",
-                           "state.safetensors", "state.previous.safetensors"})
+  for (const char* name : replaced_files)
     check(!fs::exists(path / name), path.string(), ": holds a run already (", name, "); go on with --resume ",
           path.string(), ", or give another --out");
   std::error_code error;
@@ -113,11 +142,8 @@ fs::path RunFolder::of_epoch(int64_t epoch) const {
 
 void RunFolder::drop_epochs(int64_t last) const {
   for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename();
-    long long epoch = 0;
-    if (std::sscanf(name.c_str(), "epoch-%lld.safetensors", &epoch) == 1 && epoch <= last &&
-        entry.path() == of_epoch(epoch))
-      fs::remove(entry.path());
+    const std::optional<int64_t> epoch = epoch_of(entry.path());
+    if (epoch && *epoch <= last && entry.path() == of_epoch(*epoch)) fs::remove(entry.path());
   }
 }
 
@@ -161,6 +187,13 @@ void RunFolder::event(const std::string& name, const Json& details) {
   if (echo_ < 0) return;
   echo_error_ = write_all(echo_, text);
   if (echo_error_ != 0) echo_ = -1;  // the run does not depend on who listens
+}
+
+bool is_file_of_run(const fs::path& path) {
+  std::error_code none;
+  const fs::path file = fs::weakly_canonical(path, none);
+  const bool kept = is_named(file, replaced_files) || is_named(file, growing_files) || epoch_of(file);
+  return kept && holds_run(file.parent_path());
 }
 
 void add_note(const fs::path& run, const std::string& text) {

@@ -81,6 +81,10 @@ class RunFolder {
   int echo_error_ = 0;
 };
 
+/// Whether `path` is one of a run's files, there already or not: a name that the folder of a run keeps for
+/// itself. Links are followed. report.html is none of them, as anyone may write it anew.
+bool is_file_of_run(const std::filesystem::path& path);
+
 /// Adds a line to notes.txt of a run folder, with the time (UTC) before it. Line ends in it become spaces.
 /// Fails for a folder without config.json.
 void add_note(const std::filesystem::path& run, const std::string& text);

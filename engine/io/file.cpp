@@ -119,6 +119,13 @@ std::optional<mode_t> mode_of_replaced(const fs::path& path) {
   return status.st_mode & 07777;
 }
 
+// The file that a link leads to is replaced, not the link.
+fs::path replaced_at(const fs::path& path) {
+  std::error_code none;
+  fs::path target = fs::weakly_canonical(path, none);
+  return none ? path : target;
+}
+
 }  // namespace
 
 InputFile::InputFile(const fs::path& path) : path_(path) {
@@ -166,9 +173,7 @@ std::vector<uint8_t> read_bytes(const fs::path& path, int64_t limit) {
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
-  std::error_code none;
-  fs::path target = fs::weakly_canonical(path, none);  // replaces the file that a link leads to, not the link
-  if (none) target = path;
+  const fs::path target = replaced_at(path);
   const std::optional<mode_t> mode = mode_of_replaced(target);
   PartialFile file(target);
   if (mode) file.set_mode(*mode);
@@ -178,6 +183,12 @@ void write_file_atomically(const fs::path& path, std::span<const std::string_vie
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   write_file_atomically(path, std::span(&bytes, 1));
+}
+
+void expect_writable(const fs::path& path) {
+  const fs::path target = replaced_at(path);
+  mode_of_replaced(target);
+  const PartialFile made_and_removed(target);
 }
 
 void remove_partial_files(const fs::path& folder) {

@@ -43,6 +43,9 @@ std::vector<uint8_t> read_bytes(const std::filesystem::path& path, int64_t limit
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// Fails where write_file_atomically() would: to be asked before what is to be written takes long to make.
+void expect_writable(const std::filesystem::path& path);
+
 /// Removes the unfinished files that write_file_atomically() left in the folder in processes of this machine
 /// that were killed.
 void remove_partial_files(const std::filesystem::path& folder);

@@ -61,6 +61,52 @@ TEST_CASE("export: the same model makes the same bytes, with inputs, outputs and
     CHECK_MESSAGE(bytes.find(part) != std::string::npos, part);
 }
 
+TEST_CASE("what a command writes is never a file of a run, nor one that cannot be written") {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder / "run";
+  std::filesystem::create_directory(run);
+  for (const char* name : {"config.json", "events.jsonl", "best.safetensors"}) put(run / name, "kept");
+  const std::string best = (run / "best.safetensors").string(), none = (folder / "none" / "x.png").string();
+  for (const std::string& arguments :
+       {"export vit --format onnx --out " + best, "export vit --out x.safetensors --sample " + best,
+        "export vit --format timm --out " + run.string(), "report x --out " + best,
+        "diagnose " + run.string() + " --out " + best, "eval x --csv " + best,
+        "predict x y.png --csv " + best, "inspect vit --out " + best, "bench table --no-speed --out " + best})
+    check_refused(arguments, "of a training run");
+  for (const std::string& arguments :
+       {"eval x --csv " + none, "eval x --images-csv " + none, "data show shapes --out " + none})
+    check_refused(arguments, "x.png: cannot make a file in its folder: No such file or directory");
+  CHECK(tessera_program("data show shapes --out " + none).out.empty());
+  for (const auto& entry : std::filesystem::directory_iterator(run)) CHECK(bytes_of(entry) == "kept");
+}
+
+TEST_CASE("an option that the model answers itself is refused, not dropped") {
+  const TemporaryFolder folder;
+  const std::string out = " --out " + (folder / "out").string(), vit = fixture("vit");
+  put(folder / "vit.json",
+      tessera_program("summary vit --image-size 16 --classes 3 --json").json()["model"].dump());
+  const std::string config = (folder / "vit.json").string();
+  for (const char* option : {"--image-size 64", "--classes 5", "--seed 3"})
+    check_refused("export " + vit + " " + option + out, "vit.safetensors says itself what --");
+  check_refused("export " + config + " --classes 5" + out, "vit.json says itself what --classes would");
+  CHECK(tessera_program("export " + config + " --seed 3" + out).code == 0);
+  check_refused("inspect " + vit + " --list --image-size 64",
+                "says itself what --image-size would; leave it out");
+  check_refused("inspect --lesson chain-rule --classes 4", "--lesson says itself what --classes would");
+}
+
+TEST_CASE("of two options that exclude each other neither is dropped") {
+  check_refused("keys --json --markdown", "--markdown excludes --json");
+  check_refused("runs --csv --json", "--csv excludes --json");
+  check_refused("inspect vit --list --tensor input", "--list or --tensor NAME, not both");
+  for (const char* option : {"--images 3", "--split train", "--data x"})
+    check_refused(std::string("diagnose x --pictures y.png ") + option, " excludes --pictures");
+  for (const char* command :
+       {"train --dataset shapes", "data info shapes", "data check shapes", "data show shapes --out x.png",
+        "bench loader --dataset shapes", "inspect vit --image-size 32 --dataset shapes"})
+    check_refused(std::string(command) + " --data /nope", "leave out --data (data.dir) /nope");
+}
+
 TEST_CASE("export: what cannot be written is refused with the reason") {
   const TemporaryFolder folder;
   const std::string out = " --out " + (folder / "out").string();

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,6 +53,18 @@ TEST_CASE("tessera inspect: one head of one gradient as CSV and as JSON") {
     CHECK(head["values"][i] == all["values"][3 * 65 * 65 + i]);
 }
 
+TEST_CASE("tessera inspect: a head of what attention has beside its scores") {
+  for (const auto& [value, shape] : std::map<std::string, nlohmann::json>{
+           {"q", {1, 1, 65, 16}}, {"probabilities", {1, 65, 65}}, {"matmul.2", {1, 65, 16}}}) {
+    const std::string tensor = small + " --json --tensor blocks.5.attn." + value;
+    const auto head = tessera_program(tensor + " --head 2").json(), all = tessera_program(tensor).json();
+    CHECK(head["shape"] == shape);
+    const size_t count = head["values"].size();
+    REQUIRE(all["values"].size() == 12 * count);
+    for (size_t i = 0; i < count; ++i) CHECK(head["values"][i] == all["values"][2 * count + i]);
+  }
+}
+
 TEST_CASE("tessera inspect: masked scores are -inf, and get no gradient") {
   const auto scores = tessera_program(small + " --tensor blocks.0.attn.scores --json").json()["values"];
   const auto slopes =
@@ -88,7 +102,9 @@ TEST_CASE("tessera inspect: an export of a fixture has its gradients") {
 TEST_CASE("tessera inspect: what it refuses") {
   check_refused(small + " --tensor blocks.5.attn.score", "did you mean 'blocks.5.attn.scores'?");
   check_refused(small + " --tensor blocks.0.attn.scores --head 12", "has heads 0 to 11");
-  check_refused(small + " --tensor head.bias --head 0", "has no axis of heads");
+  for (const char* value :
+       {"head.bias", "patch_embed.norm.out", "blocks.0.attn.permute.2", "blocks.0.attn.qkv.out"})
+    check_refused(small + " --tensor " + value + " --head 0", "has no axis of heads; attention's scores");
   check_refused(small + " --target 3", "class 3; the model has 0 to 2");
   check_refused(small + " --head 1", "give it");
   check_refused(small + " --tensor loss --csv --json", "not both");

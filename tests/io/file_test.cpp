@@ -159,6 +159,20 @@ TEST_CASE("a file that is write-protected, or another's, is neither opened nor r
   CHECK(folder.entries() == 2);
 }
 
+TEST_CASE("whether a file can be written is known before there is anything to write") {
+  const TemporaryFolder folder;
+  put(folder / "old", "old");
+  expect_writable(folder / "old");
+  expect_writable(folder / "new");
+  CHECK(bytes_of(folder / "old") == "old");
+  CHECK(folder.entries() == 1);
+  const auto refused = [&](const std::filesystem::path& path) {
+    return error_of([&] { expect_writable(path); });
+  };
+  CHECK(refused(folder.path()).find("is a folder, a file was to be written") != std::string::npos);
+  CHECK(refused(folder / "none" / "x").find("No such file or directory") != std::string::npos);
+}
+
 TEST_CASE("a folder that may be written to but not read takes a file") {
   const TemporaryFolder folder;
   chmod(folder.path().c_str(), 0333);

@@ -28,7 +28,7 @@ void put_run(const fs::path& run, const Json& changes, bool evaluated = true) {
 std::string left_out(const Json& changes, bool evaluated = true) {
   const TemporaryFolder folder;
   put_run(folder / "run", changes, evaluated);
-  const Json rows = runs_for_table(folder.path());
+  const Json rows = runs_for_table(list_runs(folder.path()));
   REQUIRE(rows.size() == 1);
   return rows[0].value("left_out", "");
 }

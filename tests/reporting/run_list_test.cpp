@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "tests/error_of.h"
 #include "tests/io/temporary_folder.h"
+#include "tests/io/without_rights.h"
 
 namespace fs = std::filesystem;
 using namespace tessera;
@@ -74,6 +75,29 @@ TEST_CASE("runs are found in the folder itself and four levels below it, and no 
   CHECK(list.keys.empty());
   CHECK(error_of([&] { list_runs(folder / "1/file"); }) ==
         (folder / "1/file").string() + ": is not a folder");
+}
+
+TEST_CASE("a folder that cannot be looked into is named, and hides no other") {
+  const TemporaryFolder folder;
+  put_run(folder / "a", Json::object());
+  put_run(folder / "secret/b", Json::object());
+  fs::permissions(folder.path(), fs::perms(0755));
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "a"))
+    fs::permissions(entry, fs::perms(0644));
+  fs::permissions(folder / "a", fs::perms(0755));
+  fs::permissions(folder / "secret", fs::perms(0));
+  {
+    const WithoutRights someone;
+    const RunList list = list_runs(folder.path());
+    if (someone.another_user() || geteuid() != 0) {
+      CHECK(names(list) == Names{"a"});
+      REQUIRE(list.warnings.size() == 1);
+      CHECK(list.warnings[0] ==
+            (folder / "secret").string() +
+                ": cannot be looked into (Permission denied), so runs in it are left out");
+    }
+  }
+  fs::permissions(folder / "secret", fs::perms(0755));
 }
 
 TEST_CASE("runs tell when they began, what differs in them and what has been changed") {

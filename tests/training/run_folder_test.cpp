@@ -56,6 +56,24 @@ TEST_CASE("one process at a time has a run, and none is written over") {
         std::string::npos);
 }
 
+TEST_CASE("the files of a run are told from others, also by way of a link") {
+  const TemporaryFolder folder;
+  const auto run = folder / "run", timm = folder / "timm";
+  RunFolder::create(run, Json::object());
+  std::filesystem::create_directory(timm);
+  put(timm / "config.json", "{}");
+  put(timm / "model.safetensors", "");
+  std::filesystem::create_symlink(run / "metrics.csv", folder / "table.csv");
+  for (const char* name : {"config.json", "metrics.csv", "best.safetensors", "epoch-0010.safetensors",
+                           "events.jsonl", "notes.txt", "../run/state.previous.safetensors"})
+    CHECK_MESSAGE(is_file_of_run(run / name), name);
+  CHECK(is_file_of_run(folder / "table.csv"));
+  for (const char* name : {"report.html", "classes.csv", "run.onnx", "epoch-x.safetensors"})
+    CHECK_MESSAGE(!is_file_of_run(run / name), name);
+  CHECK_FALSE(is_file_of_run(timm / "config.json"));
+  CHECK_FALSE(is_file_of_run(folder / "none" / "metrics.csv"));
+}
+
 TEST_CASE("a field of a table that a spreadsheet would compute is neutral, a number stays") {
   CHECK(csv_line({"=1+1", "+cat", "-dog", "@sum", "-0.5", "+1", "-1e-05", "a=b", ""}) ==
         "'=1+1,'+cat,'-dog,'@sum,-0.5,+1,-1e-05,a=b,\n");

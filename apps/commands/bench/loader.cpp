@@ -71,6 +71,7 @@ ExitCode bench_loader(const Options& options) {
   const bool latents = holds_latents(options.data.name);
   check(!latents || options.device == Device::cpu, "bench: latents are read on the CPU; leave --device out");
   const AugmentOptions augment = latents ? no_augmentation : augmentation(options);
+  check_folder(options.data.name, options.data.dir);
   const Dataset dataset = open_data(options.data, latents ? Task::diffuse : Task::classify);
   LoaderOptions how;
   how.sampler.batch = std::min(options.batch, dataset.train->size());

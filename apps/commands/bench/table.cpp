@@ -7,6 +7,7 @@
 #include "apps/commands/commands.h"
 #include "apps/options/model_bench.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/reporting/measuring.h"
 #include "apps/reporting/published_runs.h"
 #include "apps/reporting/published_table.h"
@@ -113,7 +114,11 @@ Json left_out(const Json& runs) {
 
 ExitCode run(const Options& options) {
   check_models(options.models);
-  const Json runs = options.runs.empty() ? Json::array() : runs_for_table(options.runs);
+  expect_output("bench table: --out", options.out);
+  expect_output("bench table: --csv", options.csv);
+  const RunList list = options.runs.empty() ? RunList() : list_runs(options.runs);
+  for (const std::string& why : list.warnings) fmt::print(stderr, "warning: {}\n", printable(why));
+  const Json runs = runs_for_table(list);
   Json rows = Json::array();
   for (const PublishedRow& paper : published_rows())
     if (options.models.empty() || std::ranges::find(options.models, paper.model) != options.models.end())

@@ -115,6 +115,7 @@ ExitCode run(const Options& options) {
   const auto& [name, folder, coarse] = options.source;
   const DatasetEntry& entry = find_dataset(name);
   check_options(entry, options.source.options());
+  check_folder(name, folder);
   const bool is_there = std::filesystem::is_directory(folder) ||
                         (entry.has_latents && std::filesystem::is_regular_file(folder));
   check(!entry.needs_folder || is_there, name, ": '", folder, "' is no folder");

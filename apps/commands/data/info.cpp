@@ -90,6 +90,7 @@ void print_for_people(Json info) {
 ExitCode show_info(const Options& options) {
   DatasetOptions how = options.source.options();
   how.image_size = options.image_size;
+  check_folder(options.source.name, options.source.folder);
   const Dataset dataset = open_dataset(options.source.name, options.source.folder, how);
   Json info = describe(dataset);
   const FileLook look = check_files(dataset, most_seconds);

@@ -8,6 +8,7 @@
 #include "apps/options/data_source.h"
 #include "apps/options/model_source.h"
 #include "apps/options/options.h"
+#include "apps/options/output_file.h"
 #include "apps/reporting/sample_grid.h"
 #include "apps/reporting/sheet.h"
 #include "apps/reporting/token_sheet.h"
@@ -39,6 +40,7 @@ TrainConfig config_of(const Options& options) {
   Json document = from_recipe ? read_recipe(options.recipe) : Json::object();
   check(document.is_object(), "recipe ", options.recipe, ": is not a JSON object");
   set_key(document, "data.name", options.source.name, "data show");
+  check_folder(options.source.name, options.source.folder);
   set_key(document, "data.dir", options.source.folder, "data show");
   if (options.image_size > 0) set_key(document, "data.image_size", options.image_size, "--image-size");
   if (options.source.coarse_labels) set_key(document, "data.coarse_labels", true, "--coarse-labels");
@@ -153,19 +155,18 @@ ExitCode show_tokens(const Options& options) {
 
 ExitCode run(const Options& options) {
   check(options.out.ends_with(".png"), "data show: --out ", options.out, ": wanted a name that ends in .png");
+  expect_output("data show: --out", options.out);
   if (!options.tokens.empty()) return show_tokens(options);
   const TrainConfig config = config_of(options);
   const Dataset data = open_for(config);
   const int64_t rows = std::min(options.pictures, data.train->size());
   const auto split = subset(data.train, rows, options.seed);
   Contact contact(title_of(options, config), rows, options.versions, static_cast<int>(data.image_shape[1]));
-  fmt::print("{} pictures with {} versions each in {}; from the top:\n", rows, options.versions, options.out);
   Image image;
   for (int64_t i = 0; i < rows; ++i) {
     split->image(i, image);
     contact.put_stored(i, image);
     contact.caption(i, caption_of(data, *split, i));
-    fmt::print("  {}: {}\n", printable(caption_of(data, *split, i)), printable(split->source(i)));
   }
 
   LoaderOptions how;  // a batch an epoch: the pictures in their order
@@ -183,6 +184,9 @@ ExitCode run(const Options& options) {
       contact.put(i, version, drawn_image(pixels, static_cast<int>(data.image_shape[1]), data.normalisation));
   }
   write_png(options.out, contact.image());
+  fmt::print("{} pictures with {} versions each in {}; from the top:\n", rows, options.versions, options.out);
+  for (int64_t i = 0; i < rows; ++i)
+    fmt::print("  {}: {}\n", printable(caption_of(data, *split, i)), printable(split->source(i)));
   return ExitCode::done;
 }
 
