@@ -63,6 +63,7 @@ TEST_CASE("the files of a run are told from others, also by way of a link") {
   std::filesystem::create_directory(timm);
   put(timm / "config.json", "{}");
   put(timm / "model.safetensors", "");
+  put(run / "metrics.csv", "");
   std::filesystem::create_symlink(run / "metrics.csv", folder / "table.csv");
   for (const char* name : {"config.json", "metrics.csv", "best.safetensors", "epoch-0010.safetensors",
                            "events.jsonl", "notes.txt", "../run/state.previous.safetensors"})
