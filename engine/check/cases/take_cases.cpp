@@ -27,10 +27,8 @@ OpCase taken(const char* variant, int axis, const std::vector<int64_t>& index) {
 }  // namespace
 
 OpCases take_cases() {
-  OpCase of_images = taken("of the images", 0, {2, 1, 0});
-  of_images.unsplit_backward = "entries of the first axis may meet in one row: one thread adds all of them";
   return {taken("an order of the tokens", 1, {2, 0, 3, 1}), taken("some often, some never", -1, {4, 4, 0}),
-          of_images};
+          taken("of the images", 0, {2, 1, 0})};
 }
 
 }  // namespace tessera
