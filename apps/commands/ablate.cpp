@@ -82,7 +82,7 @@ Ablation ablation_of(const Options& options) {
   return a;
 }
 
-// Whether a cell of any ablation has begun in the folder.
+// The folder has cells where any ablation has begun one there.
 bool has_cells(const fs::path& folder) {
   return std::ranges::any_of(fs::recursive_directory_iterator(folder), [](const fs::directory_entry& entry) {
     return entry.path().filename() == "config.json";

@@ -202,7 +202,7 @@ void write_change(RunFolder& folder, const ConfigChange& change) {
   write_json(folder.config(), change.config);
 }
 
-// Of a run that has ended nothing changes but what is missing.
+// A run that has ended is left as it is, but for a report that is missing and a note that was given.
 void leave_finished(const Trainer& trainer, const TrainConfig& config, const Dataset& dataset,
                     const RunFolder& folder, const TrainOptions& options) {
   if (!options.note.empty()) add_note(folder.path(), options.note);

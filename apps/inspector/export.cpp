@@ -61,8 +61,8 @@ std::pair<std::string, std::string> module_and_role(std::string name) {
   return {name, role};
 }
 
-// How many heads the attention has in whose module the value lies, as its scores [B, H, N, N] tell; 0 outside
-// of one.
+// The number of heads of the attention in whose module the value lies, as its scores [B, H, N, N] tell; 0
+// outside of one.
 int64_t heads_beside(const PassRecord& record, const std::string& name) {
   const std::string module = module_and_role(name).first;
   const std::string scores = module.empty() ? "scores" : module + ".scores";
@@ -71,7 +71,8 @@ int64_t heads_beside(const PassRecord& record, const std::string& name) {
   return 0;
 }
 
-// What attention permutes without a name of its own has the tokens before the heads, or is about to.
+// A value that attention permutes and gives no name of its own has its tokens before its heads, or is about
+// to.
 bool is_tokens_first(const std::string& name) { return module_and_role(name).second == "permute"; }
 
 }  // namespace

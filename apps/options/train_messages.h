@@ -23,7 +23,7 @@ void say_finished(const Trainer& trainer, const TrainConfig& config, const RunFo
 
 void say_broken_off(const Trainer& trainer, const RunFolder& folder);
 
-// Of a run that --resume found finished.
+// Says of a run that --resume found finished how it has ended.
 void say_finished_before(const Trainer& trainer, const TrainConfig& config, const RunFolder& folder);
 
 void say_report(const std::filesystem::path& page);

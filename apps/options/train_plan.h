@@ -50,7 +50,7 @@ double left_of_budget(const TrainOptions& options, const Stopwatch& since_start)
 // Fails where an option would make another run of the one that --resume goes on with.
 void check_resumable(const TrainOptions& options);
 
-// What --resume makes of a run's config.
+// A run's config as --resume changes it.
 struct ConfigChange {
   Json config;
   std::vector<std::string> assignments;  // as --set says them; none where the config stays as it is

@@ -154,7 +154,7 @@ class Examination {
                                       : "Take it from a copy; no other epoch writes it";
   }
 
-  // How many epochs a run with `steps` or patience has, its events alone know.
+  // The events alone know how many epochs a run with `steps` or patience has.
   bool is_finished() const {
     if (!position_ || !config_) return false;
     if (config_->steps == 0 && position_->epoch >= config_->epochs) return true;

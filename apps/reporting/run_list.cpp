@@ -39,7 +39,7 @@ std::string started(const RunRecord& run) {
   return "";
 }
 
-// What lies where a run is looked for: the folders of runs, and why others could not be looked into.
+// A search for runs finds their folders, and says why others could not be looked into.
 struct Found {
   std::vector<fs::path> runs;
   std::vector<std::string> warnings;

@@ -115,7 +115,7 @@ std::vector<Series> lines_of(const std::vector<WatchRow>& rows, double LayerFigu
   return lines;
 }
 
-// Where there are more heads than a legend can name: each layer's mean in their place, before which the heads
+// Heads that are more than a legend can name have each layer's mean in their place, before which the heads
 // are drawn thin and pale while they are not too many. Returns the words for it; none where all lines stay.
 std::string summarise_heads(std::vector<Series>& lines, const std::vector<WatchRow>& rows,
                             double LayerFigures::*value) {

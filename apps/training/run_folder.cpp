@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a run makes, replaced atomically, and what grows beside it.
+// A run replaces the files of the first list atomically, and appends to those of the second.
 constexpr const char* replaced_files[] = {"config.json",       "metrics.csv",
                                           "last.safetensors",  "best.safetensors",
                                           "state.safetensors", "state.previous.safetensors"};

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// What the ending of a file's name, in either case, says of it. foreign: a picture in a format that is not
-// read.
+// The kind of file that the ending of a name, in either case, stands for. foreign: a picture in a format that
+// is not read.
 enum class PictureName { readable, foreign, other };
 
 PictureName picture_name(const std::filesystem::path& path);

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// What a kernel makes of a weight: a weight may serve several kernels, and its memory be read in several
+// A kind tells apart what kernels make of one weight: several may use it, and read its memory in several
 // shapes.
 struct MadeKind {
   const char* name;

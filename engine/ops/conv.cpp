@@ -7,7 +7,6 @@
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/conv_normed.h"
 #include "engine/ops/conv_patches.h"
-#include "engine/ops/elementwise.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/same_device.h"
@@ -125,10 +124,8 @@ void check_norm(const char* op, const Tensor& y, const FixedNorm& norm, const Te
 }
 
 Tensor normed(const Tensor& y, const FixedNorm& norm, Activation f, const Tensor& residual) {
-  const Activation own = residual.defined() ? Activation::none : f;
-  const Tensor z =
-      batch_norm(y, norm.weight, norm.bias, norm.running_mean, norm.running_var, {.eps = norm.eps, .f = own});
-  return residual.defined() ? activation(f, add(z, residual)) : z;
+  return batch_norm(y, norm.weight, norm.bias, norm.running_mean, norm.running_var, {.eps = norm.eps, .f = f},
+                    residual);
 }
 
 // A convolution on the CPU and the norm that follows it.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int of_sum = 40;  // key of a thread's scratch memory
 
-// Where each entry of x is taken to: entry r to the places [first[r], first[r + 1]) of y, in order.
+// Entry r of x is taken to those places of y that stand at first[r] up to first[r + 1] of `places`, in order.
 struct Takers {
   std::vector<int64_t> first, places;
 

@@ -89,7 +89,7 @@
   const rounded = (x) => x >= 100 ? x.toExponential(0).replace('e+', 'e') : String(Number(x.toPrecision(2)));
   const subjects = {activation: 'activation', gradient: 'gradient', weight: 'weight', ratio: 'update'};
 
-  // How many times the highest learning rate of the run is that of the step; 0 where the step's is 0.
+  // The highest learning rate of the run over that of the step; 0 where the step's is 0.
   function slowdown({learning_rate: rate}) {
     if (!rate) return 1;
     return rate.now > 0 ? rate.highest / rate.now : 0;
@@ -174,7 +174,7 @@
       verdicts.map(({text}) => draw.element('li', {text: `${capital(text)}.`})));
   }
 
-  // What the schedule does to every update of this step.
+  // The words for what the schedule does to every update of this step.
   function rateWords(pass) {
     const slow = slowdown(pass);
     if (slow === 0) return ' The learning rate of this step is 0: nothing moves.';
