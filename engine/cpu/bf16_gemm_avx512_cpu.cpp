@@ -104,6 +104,16 @@ constexpr std::array<Block<T>, sizeof...(r)> blocks(std::integer_sequence<int, r
   return {multiply_block<r + 1, N, T>...};
 }
 
+// Prefetches the sums that a deep product is added to: a block is so many instructions that the processor
+// does not reach their loads by itself before it ends.
+template <int N> void prefetch_sums(int64_t rows, int64_t pairs, FloatRows start) {
+  constexpr int64_t least_pairs = 48;
+  if (pairs < least_pairs || start.row == 0) return;
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) _mm_prefetch(start.data + r * start.row + n * bf16_lanes, _MM_HINT_T0);
+}
+
 // The rows of C in blocks of nearly equal height.
 template <int N, class T>
 void multiply_columns(int64_t m, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
@@ -115,6 +125,7 @@ void multiply_columns(int64_t m, int64_t pairs, const LeftPairs& a, RightPairs b
   const bf16* left = a.data;
   for (int64_t piece = 0; piece < count; ++piece) {
     const int64_t rows = least + (piece < taller ? 1 : 0);
+    prefetch_sums<N>(rows, pairs, start);
     of_rows[static_cast<size_t>(rows - 1)](pairs, left, a, b, alpha, start, c);
     left += rows * a.row;
     start.data += rows * start.row;

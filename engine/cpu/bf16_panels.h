@@ -107,17 +107,17 @@ void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int6
   for_bf16_blocks(m, n, depth, a, panels, outputs, stride, use);
 }
 
-// c [m, n] = start + the product or, with `add`, += it.
+// c [m, n] = start + the product or, with `add`, += it; row i begins at c + i * stride.
 inline void multiply_bf16_panels(const Bf16Kernels& kernels, int64_t m, int64_t n, int64_t depth,
                                  const LeftPairs& a, const bf16* panels, const float* start, bool add,
-                                 bf16* c) {
+                                 bf16* c, int64_t stride) {
   alignas(64) Bf16Block block;
   const auto use = [&](int64_t i, int64_t rows, int64_t j, int64_t columns, const LeftPairs& left,
                        const bf16* panel) {
     multiply_bf16_block(kernels, rows, columns, pairs_of(depth), left, panel,
-                        {start ? start + j : nullptr, 0}, add, c + i * n + j, n, block.data());
+                        {start ? start + j : nullptr, 0}, add, c + i * stride + j, stride, block.data());
   };
-  for_bf16_blocks(m, n, depth, a, panels, {c}, n, use);
+  for_bf16_blocks(m, n, depth, a, panels, {c}, stride, use);
 }
 
 }  // namespace tessera

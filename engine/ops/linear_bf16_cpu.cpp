@@ -65,8 +65,8 @@ struct BackwardPass {
   LinearDz<bf16> dz_of;
   const bf16* x;
   Target<bf16> dx;
-  const bf16* weight;    // packed in panels
-  const bf16* x_panels;  // all tiles of x, packed one after another; null if each use packs its own
+  const bf16* weight;  // packed in panels
+  bf16* x_panels;      // all of x, packed for slab(); null unless the rows are few
   int64_t width;
   bool dx_follows;  // dx is made after every dz
 
@@ -74,25 +74,19 @@ struct BackwardPass {
 
   // sum [outs] += some rows of dz.
   void add_bias_gradient(int64_t rows, int64_t outs, const bf16* dz, float* sum) const {
-    for (int64_t i = 0; i < rows; ++i)
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+      write_each(0, outs, sum, true, [row = dz + i * size.out, n = size.out](int64_t j) {
+        return (float(row[j]) + float(row[n + j])) + (float(row[2 * n + j]) + float(row[3 * n + j]));
+      });
+    for (; i < rows; ++i)
       write_each(0, outs, sum, true, [row = dz + i * size.out](int64_t j) { return float(row[j]); });
   }
 
   void input_gradient(int64_t row, int64_t rows, const bf16* dz) const {
     const LeftPairs left = left_factor<of_left>(kernels, rows, size.out, {dz, size.out});
     multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr, dx.add,
-                         dx.data + row * size.in);
-  }
-
-  void pack_tile(int64_t row, int64_t rows, bf16* panels) const {
-    pack_bf16_panels(kernels, rows, size.in, {x + row * size.in, size.in}, panels);
-  }
-
-  const bf16* panels_of_tile(int64_t row, int64_t rows) const {
-    if (x_panels) return x_panels + row * whole_bf16_panels(size.in);
-    bf16* panels = thread_scratch<bf16, of_right>(bf16_packed_elements(rows, size.in));
-    pack_tile(row, rows, panels);
-    return panels;
+                         dx.data + row * size.in, size.in);
   }
 
   // sum [outs, width] += dz^T x for some rows of x and the first `outs` columns of dz; `first` writes the sum
@@ -100,7 +94,8 @@ struct BackwardPass {
   void weight_gradient(int64_t row, int64_t rows, const bf16* dz, int64_t outs, bool first,
                        float* sum)  // NOLINT(readability-non-const-parameter): a FloatTarget writes it
       const {
-    const bf16* panels = panels_of_tile(row, rows);
+    bf16* panels = thread_scratch<bf16, of_right>(bf16_packed_elements(rows, size.in));
+    pack_bf16_panels(kernels, rows, size.in, {x + row * size.in, size.in}, panels);
     const LeftPairs left = left_factor<of_left>(kernels, outs, rows, {dz, size.out, true});
     const int64_t pairs = pairs_of(rows);
     for (int64_t j = 0; j < width; j += bf16_panel) {
@@ -126,16 +121,21 @@ struct BackwardPass {
     }
   }
 
-  // Rows [begin, end) of dweight over all rows of x, after every dz has been made.
-  void slab(int64_t begin, int64_t end, float* dweight_sum) const {
-    const int64_t step = tile_of_slabs();
-    for (int64_t row = 0; row < size.rows; row += step)
-      weight_gradient(row, std::min(step, size.rows - row), dz_of.at(row, begin), end - begin, row == 0,
-                      dweight_sum);
+  // Packs rows [begin, end) of x for slab(); begin is even.
+  void pack_rows(int64_t begin, int64_t end) const {
+    for (int64_t j = 0; j < size.in; j += bf16_panel)
+      kernels.interleave(end - begin, std::min(bf16_panel, size.in - j), x + begin * size.in + j, size.in,
+                         x_panels + j * 2 * pairs_of(size.rows) + begin * bf16_panel, 2 * bf16_panel);
   }
 
-  // An even number of rows, so that the panels of the tiles before a row fill that row's share of x_panels.
-  int64_t tile_of_slabs() const { return 2 * pairs_of(rows_of_tile(size.rows)); }
+  // Rows [begin, end) of dweight over all rows of x, after every dz has been made. The sums stay in registers
+  // over all rows.
+  void slab(int64_t begin, int64_t end, const Target<bf16>& dweight) const {
+    const LeftPairs left =
+        left_factor<of_left>(kernels, end - begin, size.rows, {dz_of.at(0, begin), size.out, true});
+    multiply_bf16_panels(kernels, end - begin, size.in, size.rows, left, x_panels, nullptr, dweight.add,
+                         dweight.data + begin * size.in, size.in);
+  }
 };
 
 // to [rows, columns] = the sum over the groups in their order, made in the first one's rows. sums [groups,
@@ -164,22 +164,25 @@ void linear_forward_bf16(const Bf16Kernels& kernels, const LinearSize& size, con
   if (DryRun::active()) return;
   if (bias) std::fill(std::copy_n(bias, out, first.data()), first.data() + whole_bf16_panels(out), 0.0f);
   const float* start = bias ? first.data() : nullptr;
-  const int64_t tile = rows_a_tile(rows_a_group(rows, least_rows()));
-  parallel_for(rows, tile, [=, &kernels, &panels, &finish, in = in, out = out](int64_t begin, int64_t end) {
-    const LeftPairs left = left_factor<of_left>(kernels, end - begin, in, {x + begin * in, in});
-    bf16 *ys = y + begin * out, *slopes = slope ? slope + begin * out : nullptr;
+  Blocks blocks(rows, out, rows_a_tile(finish ? rows_a_group(rows, least_rows()) : rows), 1, bf16_panel);
+  if (finish) blocks.wide = out;  // finish() wants whole rows
+  blocks.each([=, &kernels, &panels, &finish, in = in, out = out](int64_t row, int64_t some_rows,
+                                                                  int64_t begin, int64_t outs) {
+    const LeftPairs left = left_factor<of_left>(kernels, some_rows, in, {x + row * in, in});
+    const bf16* right = panels.data() + begin * 2 * pairs_of(in);
+    const float* before = start ? start + begin : nullptr;
+    bf16 *ys = y + row * out + begin, *slopes = slope ? slope + row * out + begin : nullptr;
     if (f == Activation::none && !slope) {
-      multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, false, ys);
-      if (finish) finish(begin * out, end * out);
-      return;
+      multiply_bf16_panels(kernels, some_rows, outs, in, left, right, before, false, ys, out);
+    } else {
+      const auto activate = [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns,
+                                          const float* z) {
+        const int64_t at = i * out + j;
+        activate_block(kernels, f, some, columns, z, ys + at, slopes ? slopes + at : nullptr, out);
+      };
+      multiply_bf16_panels(kernels, some_rows, outs, in, left, right, before, {ys, slopes}, out, activate);
     }
-    const auto activate = [=, &kernels](int64_t i, int64_t some, int64_t j, int64_t columns, const float* z) {
-      const int64_t at = i * out + j;
-      activate_block(kernels, f, some, columns, z, ys + at, slopes ? slopes + at : nullptr, out);
-    };
-    multiply_bf16_panels(kernels, end - begin, out, in, left, panels.data(), start, {ys, slopes}, out,
-                         activate);
-    if (finish) finish(begin * out, end * out);
+    if (finish) finish(row * out, (row + some_rows) * out);
   });
 }
 
@@ -187,37 +190,34 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
                           const bf16* x, const bf16* weight, const LayerGradients<bf16>& gradients) {
   const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const BackwardShares by(rows, in, out, chunk_length(512));
+  const BackwardShares by(rows, in, out, chunk_length(420), 2);
   const int64_t width = whole_bf16_vectors(in);
   const Workspace<bf16> panels(dx ? bf16_packed_elements(out, in) : 0),
       x_panels(dweight && by.few ? bf16_packed_elements(rows, in) : 0);
-  const Workspace<float> dweight_sums(dweight ? by.sums() * out * width : 0),
+  const Workspace<float> dweight_sums(dweight && !by.few ? by.groups * out * width : 0),
       dbias_sums(dbias ? by.groups * out : 0);
   if (DryRun::active()) return;
   if (dx) pack_all(kernels, out, in, {weight, in}, panels.data());
-  const bf16* all_x = by.few ? x_panels.data() : nullptr;
   const bool dx_follows = !by.few && !by.whole();
-  const BackwardPass pass{kernels, size, {dy, slope, out}, x, dx, panels.data(), all_x, width, dx_follows};
+  const BackwardPass pass{kernels,         size,  {dy, slope, out}, x, dx, panels.data(),
+                          x_panels.data(), width, dx_follows};
   by.each(rows, out, [&, out = out](int64_t group, int64_t row, int64_t some, int64_t from, int64_t outs) {
     const int64_t first = group * out + from;
     pass.share(row, some, from, outs, dweight && !by.few ? dweight_sums.data() + first * width : nullptr,
                dbias ? dbias_sums.data() + first : nullptr);
   });
-  if (dx && pass.dx_follows)
-    parallel_for(rows, rows_a_tile(rows_a_group(rows, least_rows())),
-                 [&, out = out](int64_t begin, int64_t end) {
-                   pass.input_gradient(begin, end - begin, pass.dz_of.at(begin));
-                 });
+  if (dx && dx_follows)
+    parallel_for(rows, rows_a_tile(rows, chunk_length(144, block), 2), [&](int64_t begin, int64_t end) {
+      pass.input_gradient(begin, end - begin, pass.dz_of.at(begin));
+    });
   if (dweight && by.few) {
-    if (rows == 0) std::fill_n(dweight_sums.data(), out * width, 0.0f);  // there is no tile to write them
-    parallel_for(rows, pass.tile_of_slabs(), [&, in = in](int64_t begin, int64_t end) {
-      pass.pack_tile(begin, end - begin, x_panels.data() + begin * whole_bf16_panels(in));
-    });
-    parallel_for(out, BackwardShares::rows_a_slab(out, 1), [&](int64_t begin, int64_t end) {
-      pass.slab(begin, end, dweight_sums.data() + begin * width);
-    });
+    parallel_for(rows, 2 * chunk_length(32, 2),
+                 [&](int64_t begin, int64_t end) { pass.pack_rows(begin, end); });
+    parallel_for(out, BackwardShares::rows_a_slab(out, 1),
+                 [&](int64_t begin, int64_t end) { pass.slab(begin, end, dweight); });
+  } else if (dweight) {
+    total(kernels, by.groups, out, in, width, dweight_sums.data(), dweight);
   }
-  if (dweight) total(kernels, by.sums(), out, in, width, dweight_sums.data(), dweight);
   if (dbias) total(kernels, by.groups, 1, out, out, dbias_sums.data(), dbias);
 }
 

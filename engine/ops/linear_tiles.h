@@ -16,21 +16,20 @@ inline int64_t least_rows() { return chunk_length(block, block); }
 
 inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
 
-inline int64_t whole_blocks(int64_t rows) { return parts_of(rows, least_rows()) * least_rows(); }
-
-// `rows` cut into `parts` nearly equal parts of whole blocks.
-inline int64_t part_of(int64_t rows, int64_t parts) {
-  return whole_blocks(std::max<int64_t>(1, parts_of(rows, parts)));
+// `rows` cut into `parts` nearly equal parts of whole `unit`s.
+inline int64_t part_of(int64_t rows, int64_t parts, int64_t unit = least_rows()) {
+  return parts_of(std::max<int64_t>(1, parts_of(rows, parts)), unit) * unit;
 }
 
 // The rows of a tile: `rows` cut into equal parts of at most `most`, which the cache holds.
-inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block)) {
-  return part_of(rows, std::max<int64_t>(1, parts_of(rows, most)));
+inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block),
+                           int64_t unit = least_rows()) {
+  return part_of(rows, std::max<int64_t>(1, parts_of(rows, most)), unit);
 }
 
 // The rows of a group: at most `most` equal groups, none much smaller than `least` rows.
-inline int64_t rows_a_group(int64_t rows, int64_t least, int64_t most = 8) {
-  return part_of(rows, std::clamp<int64_t>(rows / least, 1, most));
+inline int64_t rows_a_group(int64_t rows, int64_t least, int64_t most = 8, int64_t unit = least_rows()) {
+  return part_of(rows, std::clamp<int64_t>(rows / least, 1, most), unit);
 }
 
 // How the threads share a product C [rows, columns]. Its rows are cut into nearly equal blocks: of at most
@@ -75,15 +74,18 @@ struct BackwardShares {
 
   // The rows are few if eight groups would have less than `least_group` each. Where they are so many that
   // further sums cost nothing beside them there are up to 32 groups, as far as their memory stays small.
-  BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group) {
+  // Groups are whole `unit`s of rows: equal ones, for a thread with a smaller group would wait for the
+  // others.
+  BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group, int64_t unit = least_rows()) {
     constexpr int64_t usual_groups = 8, most_summed = 1 << 23;
+    const int64_t most_rows = chunk_length(144, block);
     few = rows < usual_groups * least_group;
     const int64_t sum = std::max<int64_t>(1, out * in), fitting = most_summed / sum;
     const bool one_sum = fitting < usual_groups;
     const int64_t least = std::max(least_group, std::min(rows / usual_groups, chunk_length(2048)));
-    group = few       ? rows_a_tile(rows_a_group(rows, least_rows()))
+    group = few       ? rows_a_tile(rows_a_group(rows, least_rows(), usual_groups, unit), most_rows, unit)
             : one_sum ? rows
-                      : rows_a_group(rows, least, std::min<int64_t>(32, fitting));
+                      : rows_a_group(rows, least, std::min<int64_t>(32, fitting), unit);
     groups = std::max<int64_t>(1, parts_of(rows, group));
     slab = few || (groups > 1 && busy(groups)) ? std::max<int64_t>(1, out) : rows_a_slab(out, groups);
     slabs = std::max<int64_t>(1, parts_of(out, slab));
