@@ -45,12 +45,14 @@ void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
 }
 
 // Turns the squares of 4 x 4 pairs, one a quarter of a vector, that each four of these n vectors hold.
-template <int n> void transpose_quarters(__m512i* x) {
+template <int n> inline __attribute__((always_inline)) void transpose_quarters(__m512i* x) {
   __m512i y[n];
+#pragma GCC unroll 16
   for (int i = 0; i < n; i += 2) {
     y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
     y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
   }
+#pragma GCC unroll 16
   for (int i = 0; i < n; i += 4) {
     x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
     x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
@@ -59,10 +61,12 @@ template <int n> void transpose_quarters(__m512i* x) {
   }
 }
 
-// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters.
-void transpose(__m512i* x) {
+// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters. It
+// is inlined and its loops unrolled, so that the vectors stay in registers.
+inline __attribute__((always_inline)) void transpose(__m512i* x) {
   __m512i y[16];
   transpose_quarters<16>(x);
+#pragma GCC unroll 16
   for (int i = 0; i < 4; ++i) {  // x[4 r + i] holds columns i, 4 + i, 8 + i, 12 + i of rows 4 r to 4 r + 3
     const __m512i a = _mm512_shuffle_i32x4(x[i], x[4 + i], 0x88),
                   b = _mm512_shuffle_i32x4(x[i], x[4 + i], 0xdd),
@@ -73,7 +77,30 @@ void transpose(__m512i* x) {
     y[8 + i] = _mm512_shuffle_i32x4(a, c, 0xdd);
     y[12 + i] = _mm512_shuffle_i32x4(b, d, 0xdd);
   }
+#pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) x[i] = y[i];
+}
+
+// to [16, 16 pairs] = the transpose of 32 numbers each of 16 columns, which lie `stride` apart.
+void interleave_square(const bf16* from, int64_t stride, bf16* to, int64_t pair) {
+  __m512i square[16];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < 16; ++i) square[i] = _mm512_loadu_si512(from + i * stride);
+  transpose(square);
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * pair, square[i]);
+}
+
+// The same of fewer columns, and of fewer numbers than 32.
+void interleave_part(int64_t numbers, int64_t columns, const bf16* from, int64_t stride, bf16* to,
+                     int64_t pair) {
+  const __mmask32 wanted = numbers >= bf16_panel ? 0xffffffffu : (1u << numbers) - 1;
+  __m512i square[16];
+  for (int64_t i = 0; i < 16; ++i)
+    square[i] = i < columns ? _mm512_maskz_loadu_epi16(wanted, from + i * stride) : _mm512_setzero_si512();
+  transpose(square);
+  for (int64_t i = 0; i < std::min<int64_t>(16, pairs_of(numbers)); ++i)
+    _mm512_storeu_si512(to + i * pair, square[i]);
 }
 
 // interleave_transposed() for a depth of at most 16: columns i and i + 4 share a vector, half the shuffles.
@@ -117,20 +144,16 @@ void interleave_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t 
 void interleave_transposed_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
                                  int64_t pair) {
   if (depth <= bf16_lanes) return interleave_few_transposed(depth, columns, from, stride, to, pair);
-  const int64_t pairs = pairs_of(depth);
   for (int64_t j = 0; j < columns; j += bf16_lanes)
-    for (int64_t k = 0; k < pairs; k += 16) {
-      const int64_t numbers = depth - 2 * k;
-      const __mmask32 wanted = numbers >= 32 ? 0xffffffffu : (1u << numbers) - 1;
+    for (int64_t k = 0; k < depth; k += bf16_panel) {
+      const bf16* at = from + j * stride + k;
+      bf16* square = to + k / 2 * pair + 2 * j;
       for (int64_t i = 0; i < 16; ++i)  // the same numbers of the next columns, which lie as far apart
-        _mm_prefetch(from + (j + bf16_lanes + i) * stride + 2 * k, _MM_HINT_T0);
-      __m512i square[16];
-      for (int64_t i = 0; i < 16; ++i)
-        square[i] = j + i < columns ? _mm512_maskz_loadu_epi16(wanted, from + (j + i) * stride + 2 * k)
-                                    : _mm512_setzero_si512();
-      transpose(square);
-      for (int64_t i = 0; i < std::min<int64_t>(16, pairs - k); ++i)
-        _mm512_storeu_si512(to + (k + i) * pair + 2 * j, square[i]);
+        _mm_prefetch(at + (bf16_lanes + i) * stride, _MM_HINT_T0);
+      if (j + bf16_lanes <= columns && k + bf16_panel <= depth)
+        interleave_square(at, stride, square, pair);
+      else
+        interleave_part(depth - k, columns - j, at, stride, square, pair);
     }
 }
 

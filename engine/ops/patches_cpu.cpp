@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "engine/core/dispatch.h"
@@ -64,6 +65,14 @@ TESSERA_FOR_FLOATS(ShiftKernels<Cpu>::backward)
 
 namespace {
 
+// Copies n numbers. Lines of the usual patches have a length that the compiler knows, and so take no call.
+template <class T> void copy_line(const T* from, int64_t n, T* to) {
+  const auto copy = [=](int64_t count) {
+    std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(count) * sizeof(T));
+  };
+  n == 4 ? copy(4) : n == 8 ? copy(8) : copy(n);
+}
+
 // Patch number `patch` of the batch, [copies, channels, size, size].
 template <class T>
 void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, const T* x, T* out) {
@@ -74,12 +83,13 @@ void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, c
     const auto [down, right] = shifts.offset[static_cast<size_t>(d)];
     const int64_t from = left + right, first = std::clamp<int64_t>(-from, 0, size),
                   last = std::clamp<int64_t>(width - from, first, size);
-    for (int64_t line = 0; line < channels * size; ++line, out += size) {
-      const int64_t i = top + line % size + down;
-      const bool seen = i >= 0 && i < height;
-      const T* in = x + ((b * channels + line / size) * height + (seen ? i : 0)) * width;
-      for (int64_t q = 0; q < size; ++q) out[q] = seen && q >= first && q < last ? in[from + q] : T(0.0f);
-    }
+    const T* plane = x + b * channels * height * width;
+    for (int64_t c = 0; c < channels; ++c, plane += height * width)
+      for (int64_t i = top + down; i < top + down + size; ++i, out += size) {
+        const bool seen = i >= 0 && i < height;
+        if (!seen || last - first < size) clear(out, size);
+        if (seen) copy_line(plane + i * width + from + first, last - first, out + first);
+      }
   }
 }
 

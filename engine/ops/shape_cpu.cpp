@@ -10,6 +10,16 @@ namespace tessera {
 namespace {
 
 constexpr int64_t most_tile = 32;  // the rows of a tile, of x and of y, stay in the first cache
+// Loops for vectors have at least so many turns: shorter ones, as over colours, mostly begin and end.
+constexpr int64_t least_width = 8;
+
+// n numbers that lie apart: y = factor x or, with `add`, y += factor x.
+template <class T>
+void copy_strided(int64_t n, Wide<T> factor, const T* x, int64_t step_x, T* y, int64_t step_y, bool add) {
+  using W = Wide<T>;
+  for (int64_t i = 0; i < n; ++i)
+    store(y[i * step_y], factor * W(x[i * step_x]) + (add ? W(y[i * step_y]) : W(0)));
+}
 
 // Copies where y is contiguous along the last axis and x along axis `near`: in tiles over both axes, so that
 // neither array is walked in strides that miss the cache.
@@ -27,11 +37,15 @@ void copy_transposed(const Walk<2>& walk, int near, Wide<T> factor, const T* x, 
     const auto at = outer.at(task / (high * wide), outer.rank);
     const int64_t top = task / wide % high * tile, left = task % wide * tile;
     const int64_t bottom = std::min(height, top + tile), right = std::min(width, left + tile);
-    for (int64_t i = top; i < bottom; ++i) {
-      const T* from = x + at[0] + i;
-      T* to = y.data + at[1] + i * step_y;
-      write_each(left, right, to, y.add, [=](int64_t j) { return factor * Wide<T>(from[j * step_x]); });
-    }
+    const T* const from = x + at[0];
+    T* const to = y.data + at[1];
+    if (width < least_width)
+      for (int64_t j = left; j < right; ++j)
+        copy_strided(bottom - top, factor, from + top + j * step_x, 1, to + top * step_y + j, step_y, y.add);
+    else
+      for (int64_t i = top; i < bottom; ++i)
+        write_each(left, right, to + i * step_y, y.add,
+                   [=, row = from + i](int64_t j) { return factor * Wide<T>(row[j * step_x]); });
   });
 }
 
@@ -63,8 +77,7 @@ void CopyKernels<Cpu>::copy(const Walk<2>& walk, double factor, const T* x, Targ
     else if (step_x == 0 && step_y == 1)
       write_each(0, count, to, y.add, [=, v = c * W(*from)](int64_t) { return v; });
     else
-      for (int64_t i = 0; i < count; ++i)
-        store(to[i * step_y], c * W(from[i * step_x]) + (y.add ? W(to[i * step_y]) : W(0)));
+      copy_strided(count, c, from, step_x, to, step_y, y.add);
   });
 }
 
