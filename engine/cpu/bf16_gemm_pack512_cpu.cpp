@@ -61,8 +61,8 @@ template <int n> inline __attribute__((always_inline)) void transpose_quarters(_
   }
 }
 
-// The 16 x 16 pairs of these vectors turned, by perfect shuffles of doublewords, quadwords and quarters. It
-// is inlined and its loops unrolled, so that the vectors stay in registers.
+// Turns the 16 x 16 pairs of these vectors by perfect shuffles of doublewords, quadwords and quarters. It is
+// inlined and its loops unrolled, so that the vectors stay in registers.
 inline __attribute__((always_inline)) void transpose(__m512i* x) {
   __m512i y[16];
   transpose_quarters<16>(x);
@@ -81,7 +81,7 @@ inline __attribute__((always_inline)) void transpose(__m512i* x) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
-// to [16, 16 pairs] = the transpose of 32 numbers each of 16 columns, which lie `stride` apart.
+// Writes the transpose of 16 columns of 32 numbers, which lie `stride` apart. to [16 pairs, 16 columns]
 void interleave_square(const bf16* from, int64_t stride, bf16* to, int64_t pair) {
   __m512i square[16];
 #pragma GCC unroll 16
@@ -91,7 +91,7 @@ void interleave_square(const bf16* from, int64_t stride, bf16* to, int64_t pair)
   for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * pair, square[i]);
 }
 
-// The same of fewer columns, and of fewer numbers than 32.
+// interleave_part() does the same where there are fewer columns than 16 or fewer numbers than 32.
 void interleave_part(int64_t numbers, int64_t columns, const bf16* from, int64_t stride, bf16* to,
                      int64_t pair) {
   const __mmask32 wanted = numbers >= bf16_panel ? 0xffffffffu : (1u << numbers) - 1;

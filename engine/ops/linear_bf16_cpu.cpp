@@ -66,7 +66,7 @@ struct BackwardPass {
   const bf16* x;
   Target<bf16> dx;
   const bf16* weight;  // packed in panels
-  bf16* x_panels;      // all of x, packed for slab(); null unless the rows are few
+  bf16* x_panels;      // where pack_rows() leaves all of x for slab(), if the rows are few
   int64_t width;
   bool dx_follows;  // dx is made after every dz
 
@@ -207,7 +207,7 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
                dbias ? dbias_sums.data() + first : nullptr);
   });
   if (dx && dx_follows)
-    parallel_for(rows, rows_a_tile(rows, chunk_length(144, block), 2), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, rows_a_tile(rows, most_rows(), 2), [&](int64_t begin, int64_t end) {
       pass.input_gradient(begin, end - begin, pass.dz_of.at(begin));
     });
   if (dweight && by.few) {

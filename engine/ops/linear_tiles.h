@@ -14,6 +14,9 @@ inline constexpr int64_t block = 12;  // rows whose sums a kernel holds in regis
 // The rows that a tile has at least, but for the last one.
 inline int64_t least_rows() { return chunk_length(block, block); }
 
+// The rows of a tile at most.
+inline int64_t most_rows() { return chunk_length(144, block); }
+
 inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
 
 // `rows` cut into `parts` nearly equal parts of whole `unit`s.
@@ -22,8 +25,7 @@ inline int64_t part_of(int64_t rows, int64_t parts, int64_t unit = least_rows())
 }
 
 // The rows of a tile: `rows` cut into equal parts of at most `most`, which the cache holds.
-inline int64_t rows_a_tile(int64_t rows, int64_t most = chunk_length(144, block),
-                           int64_t unit = least_rows()) {
+inline int64_t rows_a_tile(int64_t rows, int64_t most = most_rows(), int64_t unit = least_rows()) {
   return part_of(rows, std::max<int64_t>(1, parts_of(rows, most)), unit);
 }
 
@@ -78,12 +80,11 @@ struct BackwardShares {
   // others.
   BackwardShares(int64_t rows, int64_t in, int64_t out, int64_t least_group, int64_t unit = least_rows()) {
     constexpr int64_t usual_groups = 8, most_summed = 1 << 23;
-    const int64_t most_rows = chunk_length(144, block);
     few = rows < usual_groups * least_group;
     const int64_t sum = std::max<int64_t>(1, out * in), fitting = most_summed / sum;
     const bool one_sum = fitting < usual_groups;
     const int64_t least = std::max(least_group, std::min(rows / usual_groups, chunk_length(2048)));
-    group = few       ? rows_a_tile(rows_a_group(rows, least_rows(), usual_groups, unit), most_rows, unit)
+    group = few       ? rows_a_tile(rows_a_group(rows, least_rows(), usual_groups, unit), most_rows(), unit)
             : one_sum ? rows
                       : rows_a_group(rows, least, std::min<int64_t>(32, fitting), unit);
     groups = std::max<int64_t>(1, parts_of(rows, group));

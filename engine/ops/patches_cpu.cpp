@@ -86,7 +86,7 @@ void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, c
     const T* plane = x + b * channels * height * width;
     for (int64_t c = 0; c < channels; ++c, plane += height * width)
       for (int64_t i = top + down; i < top + down + size; ++i, out += size) {
-        const bool seen = i >= 0 && i < height;
+        const bool seen = i >= 0 && i < height && first < last;
         if (!seen || last - first < size) clear(out, size);
         if (seen) copy_line(plane + i * width + from + first, last - first, out + first);
       }
