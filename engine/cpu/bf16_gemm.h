@@ -5,6 +5,7 @@
 // tiles. Both read bf16 in pairs that follow one another along the depth of the product, so each factor lies
 // in pairs or is packed into them. A processor without either widens to float (panel_gemm.h).
 
+#include <array>
 #include <cstdint>
 
 #include "engine/core/dtype.h"
@@ -72,6 +73,40 @@ struct DepthwiseRow {
 };
 using DepthwiseFunction = void (*)(const DepthwiseRow&);
 
+// A row of `count` squares of minimal filtering (engine/ops/conv_winograd.h) to points: square i reads the
+// pixels 2 i - padding to 2 i + 3 - padding of four rows, [width, channels]; beyond them there are zeros.
+// The channels are whole vectors. Point p of the square is written at to + p * plane + i * channels.
+struct PixelSquares {
+  int64_t count, width, channels, padding;
+  const bf16* const* rows;
+  int64_t plane;
+  bf16* to;
+};
+
+// The outputs of such a row for a panel of columns, from their points, [squares, 32] and `plane` apart: start
+// [32] + theirs, or `add` it to what is there, rounded once. The outputs are two rows of `width`, a `pixel`
+// from one to the next; the second row is null where the map has none.
+struct OutputSquares {
+  int64_t width;
+  const float* from;
+  int64_t plane;
+  const float* start;
+  bool add;
+  std::array<bf16*, 2> rows;
+  int64_t pixel;
+};
+
+// Rows of a layer norm, [rows, width], and what their gradients are made of: weight [width]; mean, rstd
+// [rows], rstd = 1 / sqrt(variance + eps). dx is written or, with `add`, added to; null: not wanted. The
+// gradients of weight and bias are added to dweight and dbias, [width].
+struct LayerNormRows {
+  const bf16 *dy, *x, *weight;
+  const float *mean, *rstd;
+  bool add;
+  bf16* dx;
+  float *dweight, *dbias;
+};
+
 // The functions of one kind of processor.
 struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
@@ -119,9 +154,14 @@ struct Bf16Kernels {
   // weight, bias [width]; mean, rstd [rows].
   void (*layer_norm)(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
                      float eps, bf16* y, float* mean, float* rstd);
+  void (*layer_norm_backward)(int64_t rows, int64_t width, const LayerNormRows& of);
 
   // The function for windows of kernel x kernel, `stride` pixels apart; null if there is none.
   DepthwiseFunction (*depthwise)(int64_t kernel, int64_t stride);
+
+  // The additions of minimal filtering; null where they would take longer than the products that they save.
+  void (*pixels_to_points)(const PixelSquares&);
+  void (*outputs_of_points)(const OutputSquares&);
 
   // Attention's softmax without its division: p [rows, columns] = exp(s - maximum of the row), rounded, whose
   // rows are `stride` apart, and the maxima and the sums before rounding, [rows]; columns are whole vectors.

@@ -212,7 +212,10 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        activate512,
                                        norm512,
                                        layer_norm512,
+                                       layer_norm_backward512,
                                        depthwise512,
+                                       pixels_to_points512,
+                                       outputs_of_points512,
                                        softmax512,
                                        softmax_backward512};
   return &kernels;

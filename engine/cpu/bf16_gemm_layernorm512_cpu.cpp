@@ -1,5 +1,6 @@
-// Compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: layer norm, by
-// few instructions for every number, for a row lies in the first cache and they are what it waits for.
+// Compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: layer norm and
+// its gradients, by few instructions for every number, for a row lies in the first cache and they are what it
+// waits for.
 
 #include "engine/cpu/bf16_gemm.h"
 
@@ -58,6 +59,81 @@ float sum_of_row(int64_t width, const bf16* x) {
   return _mm512_reduce_add_ps(sum);
 }
 
+// Adds the sums of a part's columns to those at `to`, which lie in order.
+void add_columns(Whole, float* to, const Halves& sums) {
+  const auto even = (__m512i)sums.even, odd = (__m512i)sums.odd;
+  const __m512i low = _mm512_unpacklo_epi32(even, odd), high = _mm512_unpackhi_epi32(even, odd);
+  const auto in_order = [](__m512i quarters) {
+    return (__m512)_mm512_shuffle_i32x4(quarters, quarters, 0xd8);
+  };
+  const __m512 first = in_order(_mm512_shuffle_i32x4(low, high, 0x44)),
+               second = in_order(_mm512_shuffle_i32x4(low, high, 0xee));
+  _mm512_storeu_ps(to, _mm512_loadu_ps(to) + first);
+  _mm512_storeu_ps(to + bf16_lanes, _mm512_loadu_ps(to + bf16_lanes) + second);
+}
+void add_columns(First part, float* to, const Halves& sums) {
+  alignas(64) float all_of_them[bf16_panel] = {};
+  add_columns(Whole{}, all_of_them, sums);
+  for (int64_t j = 0; j < part.n; ++j) to[j] += all_of_them[j];
+}
+
+// What dx takes of a row besides dy: dx = rstd dy weight - scale (x - mean) - shift.
+struct OfRow {
+  float mean, rstd, scale, shift;
+
+  // From the sums over the row of g = dy weight, and of g h with h = (x - mean) rstd.
+  OfRow(float m, float r, float g, float gh, int64_t width)
+      : mean(m),
+        rstd(r),
+        scale(r * r * gh / static_cast<float>(width)),
+        shift(r * g / static_cast<float>(width)) {}
+};
+
+void write_dx(const OfRow& row, int64_t width, const bf16* dy, const bf16* x, const bf16* weight, bool add,
+              bf16* dx) {
+  const __m512 m = all(row.mean), r = all(row.rstd), scale = all(-row.scale), shift = all(-row.shift);
+  const auto gradient = [=](__m512 d, __m512 from, __m512 w) {
+    return _mm512_fmadd_ps(d * r, w, _mm512_fmadd_ps(from - m, scale, shift));
+  };
+  for_parts(width, [=](const auto& part, int64_t j) {
+    const Halves d(part.load(dy + j)), from(part.load(x + j)), w(part.load(weight + j));
+    Halves out{gradient(d.even, from.even, w.even), gradient(d.odd, from.odd, w.odd)};
+    if (add) {
+      const Halves before(part.load(dx + j));
+      out = {out.even + before.even, out.odd + before.odd};
+    }
+    part.store(dx + j, rounded(out));
+  });
+}
+
+// The gradients of R rows, which share the loads and stores of the sums of columns.
+template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
+  __m512 g[R], gh[R];
+#pragma GCC unroll 4
+  for (int i = 0; i < R; ++i) g[i] = gh[i] = _mm512_setzero_ps();
+  for_parts(width, [&](const auto& part, int64_t j) {
+    const Halves w(part.load(of.weight + j));
+    const __m512 none = _mm512_setzero_ps();
+    Halves dweight(none, none), dbias(none, none);
+#pragma GCC unroll 4
+    for (int i = 0; i < R; ++i) {
+      const Halves d(part.load(of.dy + i * width + j)), x(part.load(of.x + i * width + j));
+      const __m512 m = all(of.mean[i]), r = all(of.rstd[i]);
+      const Halves dh(d.even * ((x.even - m) * r), d.odd * ((x.odd - m) * r));
+      g[i] = _mm512_fmadd_ps(d.odd, w.odd, _mm512_fmadd_ps(d.even, w.even, g[i]));
+      gh[i] = _mm512_fmadd_ps(dh.odd, w.odd, _mm512_fmadd_ps(dh.even, w.even, gh[i]));
+      dweight = {dweight.even + dh.even, dweight.odd + dh.odd};
+      dbias = {dbias.even + d.even, dbias.odd + d.odd};
+    }
+    add_columns(part, of.dweight + j, dweight);
+    add_columns(part, of.dbias + j, dbias);
+  });
+  for (int i = 0; of.dx && i < R; ++i) {
+    const OfRow row(of.mean[i], of.rstd[i], _mm512_reduce_add_ps(g[i]), _mm512_reduce_add_ps(gh[i]), width);
+    write_dx(row, width, of.dy + i * width, of.x + i * width, of.weight, of.add, of.dx + i * width);
+  }
+}
+
 }  // namespace
 
 // Equal numbers have an exact mean, because a float holds the sum of 65,536 equal numbers of eight bits.
@@ -82,6 +158,20 @@ void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weigh
       part.store(y + j, rounded(Halves{_mm512_fmadd_ps((from.even - m) * r, w.even, b.even),
                                        _mm512_fmadd_ps((from.odd - m) * r, w.odd, b.odd)}));
     });
+  }
+}
+
+void layer_norm_backward512(int64_t rows, int64_t width, const LayerNormRows& first) {
+  constexpr int together = 4;
+  LayerNormRows of = first;
+  for (int64_t i = 0, step; i < rows; i += step) {
+    step = rows - i >= together ? together : 1;
+    step == together ? backward_rows<together>(width, of) : backward_rows<1>(width, of);
+    of.dy += step * width;
+    of.x += step * width;
+    if (of.dx) of.dx += step * width;
+    of.mean += step;
+    of.rstd += step;
   }
 }
 

@@ -27,16 +27,19 @@ void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t str
 void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                          bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 
-// activate(), norm() and layer_norm() of Bf16Kernels by AVX-512-BF16.
+// activate(), norm(), layer_norm() and layer_norm_backward() of Bf16Kernels by AVX-512-BF16.
 void activate512(Bf16Function f, int64_t rows, int64_t columns, FloatRows z, bf16* y, bf16* slope,
                  int64_t stride);
 void norm512(Bf16Function f, int64_t n, int64_t columns, const float* scale, const float* shift,
              const bf16* x, const bf16* residual, bf16* y);
 void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
                    float eps, bf16* y, float* mean, float* rstd);
+void layer_norm_backward512(int64_t rows, int64_t width, const LayerNormRows& of);
 
-// depthwise() of Bf16Kernels by AVX-512-BF16.
+// depthwise(), pixels_to_points() and outputs_of_points() of Bf16Kernels by AVX-512-BF16.
 DepthwiseFunction depthwise512(int64_t kernel, int64_t stride);
+void pixels_to_points512(const PixelSquares& squares);
+void outputs_of_points512(const OutputSquares& squares);
 
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.

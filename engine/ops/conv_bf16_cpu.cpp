@@ -8,9 +8,11 @@
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
 #include "engine/cpu/each.h"
-#include "engine/ops/conv_bands.h"
+#include "engine/ops/conv_bf16_bands.h"
+#include "engine/ops/conv_bf16_sums.h"
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_windows.h"
+#include "engine/ops/conv_winograd_bf16.h"
 
 // The products of engine/cpu/bf16_gemm.h read the windows from bands of pixels (conv_bands.h), a row of the
 // kernel after the other, and what is written is rounded once, from sums in float. As in conv_cpu.cpp, the
@@ -20,34 +22,8 @@ namespace tessera {
 
 namespace {
 
-constexpr int of_band = 20, of_left = 21, of_right = 22, of_sum = 23;  // keys of a thread's scratch memory
+constexpr int of_rows = 20, of_left = 21, of_sum = 23;  // keys of a thread's scratch memory
 constexpr float one = 1;
-
-int64_t row_length(const ConvSize& s) { return whole_bf16_vectors(s.window() * s.in); }
-int64_t rows_at_once(const ConvSize& s) { return rows_at_once(s, row_length(s) * int64_t{sizeof(bf16)}); }
-
-// Calls f(first row, last row, windows) for the image's rows of windows, some at a time.
-template <class F> void for_rows(const ConvSize& s, F&& f) {
-  const int64_t step = rows_at_once(s);
-  for (int64_t i = 0; i < s.out_h; i += step) {
-    const int64_t last = std::min(s.out_h, i + step);
-    f(i, last, (last - i) * s.out_w);
-  }
-}
-
-// A band of pixels in pairs.
-BandSize pair_band(const ConvSize& s) { return BandSize(s, 2); }
-const bf16* band(const ConvSize& s, const BandSize& size, const bf16* image, int64_t first, int64_t last) {
-  return band<bf16, of_band>(s, size, image, first, last, rows_at_once(s));
-}
-
-// Prefetches the n numbers from here on, or one of `parts` parts of them, while the processor multiplies. The
-// next band's copy reads them, and would wait for them otherwise.
-void prefetch(const bf16* from, int64_t n, int64_t part = 0, int64_t parts = 1) {
-  constexpr int64_t line = 32, second_cache = 2;
-  for (int64_t i = n * part / parts; i < n * (part + 1) / parts; i += line)
-    __builtin_prefetch(from + i, 0, second_cache);
-}
 
 // y = start + the product of some rows of windows, `across` of them a row, with a panel of the weight or,
 // with `add`, += it. `pixels` is what the first window reads, `start` a row or null for zeros.
@@ -70,8 +46,8 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
   const BandSize size = pair_band(s);
   const int64_t depth = s.kernel_h * size.across, across = std::min(s.out_w, bf16_block_rows);
   const int64_t together = bf16_block_rows / across;
-  for_rows(s, [&](int64_t first, int64_t last, int64_t) {
-    const bf16* pixels = band(s, size, image, first, last);
+  for_bf16_rows(s, [&](int64_t first, int64_t last, int64_t) {
+    const bf16* pixels = pairs_of_band(s, size, image, first, last);
     for (int64_t i = first; i < last; i += together) {
       const int64_t row = s.stride * s.width * s.in;
       prefetch(image + (i + last - first) * row, together * row);
@@ -93,12 +69,12 @@ void convolve_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* i
 // The gradient of an image for any stride: each window's gradient is computed and scattered to its pixels.
 void scatter_to_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* panels,
                       bool add, bf16* dx) {
-  const int64_t length = row_length(s), pixels = s.height * s.width * s.in, pairs = pairs_of(s.out),
+  const int64_t length = bf16_row_length(s), pixels = s.height * s.width * s.in, pairs = pairs_of(s.out),
                 n = s.window() * s.in;
-  float* rows = thread_scratch<float, of_band>(rows_at_once(s) * s.out_w * length);
+  float* rows = thread_scratch<float, of_rows>(bf16_rows_at_once(s) * s.out_w * length);
   float* sum = thread_scratch<float, of_sum>(pixels);
   std::fill_n(sum, pixels, 0.0f);
-  for_rows(s, [&](int64_t first, int64_t last, int64_t count) {
+  for_bf16_rows(s, [&](int64_t first, int64_t last, int64_t count) {
     const LeftPairs left = left_factor<of_left>(kernels, count, s.out, {dy + first * s.out_w * s.out, s.out});
     for (int64_t j = 0; j < n; j += bf16_panel)
       kernels.multiply(count, whole_bf16_vectors(std::min(bf16_panel, n - j)), pairs, left,
@@ -114,63 +90,6 @@ void scatter_to_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16*
         [](int64_t, int64_t) {});
   });
   kernels.store(1, pixels, {sum, 0}, &one, 0, add, dx, 0);
-}
-
-// The sums of d weight: for each output the rows of the kernel one after the other, each in whole vectors.
-int64_t sums_row(const BandSize& size) { return whole_bf16_vectors(size.across); }
-
-// dy of some rows of windows, [windows, out], with a row of zeros after each odd number of windows.
-const bf16* even_rows(const ConvSize& s, const bf16* dy, int64_t rows) {
-  if (s.out_w % 2 == 0) return dy;
-  const int64_t length = s.out_w * s.out;
-  bf16* copy = thread_scratch<bf16, of_sum>(rows * (length + s.out));
-  for (int64_t r = 0; r < rows; ++r, dy += length)
-    clear(std::copy_n(dy, length, copy + r * (length + s.out)), s.out);
-  return copy;
-}
-
-// The taps of a row of the kernel as right factors [windows of a row, across] in panels of 32 columns: the
-// rows of pixels by their place in a stride, so that those of one row of the kernel follow one another in
-// each panel.
-void pack_rows(const Bf16Kernels& kernels, const ConvSize& s, const BandSize& size, const bf16* pixels,
-               int64_t rows, int64_t phase, bf16* panels) {
-  const int64_t all = band_rows(s, rows), length = pairs_of(s.out_w) * 2 * bf16_panel;
-  for (int64_t y = 0; y < all; ++y)
-    for (int64_t j = 0; j < size.across; j += bf16_panel)
-      kernels.interleave(
-          s.out_w, std::min(bf16_panel, size.across - j), pixels + y * size.row + j, s.stride * size.channels,
-          panels + (j / bf16_panel * s.stride * phase + y % s.stride * phase + y / s.stride) * length,
-          2 * bf16_panel);
-}
-
-// Adds an image's part of d weight, [out, kernel_h, sums_row], and of d bias, which may be null.
-void sums_of_image(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* image,
-                   float* dturned,  // NOLINT(readability-non-const-parameter): a FloatTarget writes it
-                   float* dbias) {
-  const BandSize size = pair_band(s);
-  const int64_t row = sums_row(size), length = pairs_of(s.out_w) * 2 * bf16_panel,
-                phase = (band_rows(s, rows_at_once(s)) + s.stride - 1) / s.stride,
-                panels = (size.across + bf16_panel - 1) / bf16_panel, products = panels * s.kernel_h,
-                x_row = s.stride * s.width * s.in, dy_row = s.out_w * s.out;
-  bf16* packed = thread_scratch<bf16, of_right>(panels * s.stride * phase * length);
-  for_rows(s, [&](int64_t first, int64_t last, int64_t) {
-    pack_rows(kernels, s, size, band(s, size, image, first, last), last - first, phase, packed);
-    const int64_t windows = (last - first) * 2 * pairs_of(s.out_w);
-    const bf16* from = even_rows(s, dy + first * dy_row, last - first);
-    const LeftPairs left = left_factor<of_left>(kernels, s.out, windows, {from, s.out, true});
-    int64_t product = 0;
-    for (int64_t j = 0; j < size.across; j += bf16_panel)
-      for (int64_t u = 0; u < s.kernel_h; ++u, ++product) {
-        prefetch(image + last * x_row, (last - first) * x_row, product, products);
-        prefetch(dy + last * dy_row, (last - first) * dy_row, product, products);
-        const int64_t at = (j / bf16_panel * s.stride + u % s.stride) * phase + u / s.stride;
-        const FloatTarget to{dturned + u * row + j, s.kernel_h * row};
-        kernels.multiply(s.out, whole_bf16_vectors(std::min(bf16_panel, size.across - j)), windows / 2, left,
-                         {packed + at * length, 2 * bf16_panel}, 1, to, to);
-      }
-  });
-  for (int64_t r = 0; dbias && r < s.positions(); ++r)
-    write_each(0, s.out, dbias, true, [at = dy + r * s.out](int64_t o) { return float(at[o]); });
 }
 
 // The weight as a right factor [depth, n] in panels. Element place(o, c, k) of it, counted row by row, is
@@ -199,28 +118,29 @@ int64_t place_in_windows(const ConvSize& s, int64_t o, int64_t c, int64_t k) {
   return (k / s.kernel_w * size.across + k % s.kernel_w * size.channels + c) * s.out + o;
 }
 
-// dx, image by image: where the stride is 1 it is a convolution of dy by the flipped weight, otherwise each
-// window's gradient is scattered to its pixels.
+// dx, image by image: where the stride is 1 it is a convolution of dy by the flipped weight, by minimal
+// filtering where that serves; otherwise each window's gradient is scattered to its pixels.
 class InputGradients {
  public:
   InputGradients(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* weight,
                  const Target<bf16>& dx)
-      : kernels_(kernels),
-        forward_(s),
-        round_(turned_round(s)),
-        turns_(turns_round(s)),
-        weight_(turns_ ? turned_weight(weight) : weight_of_outputs(weight)),
-        dy_(dy),
-        dx_(dx) {}
+      : kernels_(kernels), forward_(s), round_(turned_round(s)), turns_(turns_round(s)), dy_(dy), dx_(dx) {
+    if (turns_ && by_winograd(kernels, round_))
+      at_points_.emplace(kernels, s, weight, true);
+    else
+      weight_.emplace(turns_ ? turned_weight(weight) : weight_of_outputs(weight));
+  }
 
   void image(int64_t b) const {
     const ConvSize& s = forward_;
     const bf16* dy = dy_ + b * s.positions() * s.out;
     bf16* dx = dx_.data + b * s.height * s.width * s.in;
-    if (turns_)
-      convolve_image(kernels_, round_, dy, weight_.data(), nullptr, dx_.add, dx, [](int64_t, int64_t) {});
+    if (at_points_)
+      at_points_->image(dy, nullptr, dx_.add, dx, nullptr);
+    else if (turns_)
+      convolve_image(kernels_, round_, dy, weight_->data(), nullptr, dx_.add, dx, [](int64_t, int64_t) {});
     else
-      scatter_to_image(kernels_, s, dy, weight_.data(), dx_.add, dx);
+      scatter_to_image(kernels_, s, dy, weight_->data(), dx_.add, dx);
   }
 
  private:
@@ -240,28 +160,50 @@ class InputGradients {
   const Bf16Kernels& kernels_;
   ConvSize forward_, round_;  // sizes of the convolution and of the one that dx is
   bool turns_;                // whether dx is one (turns_round())
-  MadeOfWeight<bf16> weight_;
+  std::optional<ConvAtPoints> at_points_;
+  std::optional<MadeOfWeight<bf16>> weight_;  // unless at_points_ has it
   const bf16* dy_;
   Target<bf16> dx_;
 };
 
-}  // namespace
-
-void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
-                       const bf16* bias, bf16* y, const Finish& finish) {
-  const auto place = [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); };
-  const MadeOfWeight<bf16> packed =
-      packed_weight(kernels, s, "conv2d", windows_depth(s), s.out, weight, place);
+// Calls convolve(image, start, outputs, done) for every image: `start` is the bias in float, in whole panels,
+// or null; done(first, last) is called for the rows [first, last) of outputs when they are written.
+template <class Convolve>
+void convolve_images(const ConvSize& s, const bf16* x, const bf16* bias, bf16* y, const Finish& finish,
+                     const Convolve& convolve) {
   const Workspace<float> start(bias ? whole_bf16_panels(s.out) : 0);
   if (DryRun::active()) return;
   if (bias) std::fill(std::copy_n(bias, s.out, start.data()), start.data() + whole_bf16_panels(s.out), 0.0f);
   parallel_for(s.images, 1, [&](int64_t b, int64_t) {
     const int64_t row = s.out_w * s.out, at = b * s.positions() * s.out;
-    convolve_image(kernels, s, x + b * s.height * s.width * s.in, packed.data(),
-                   bias ? start.data() : nullptr, false, y + at, [&](int64_t first, int64_t last) {
-                     if (finish) finish(at + first * row, at + last * row);
-                   });
+    convolve(x + b * s.height * s.width * s.in, bias ? start.data() : nullptr, y + at,
+             [&](int64_t first, int64_t last) {
+               if (finish) finish(at + first * row, at + last * row);
+             });
   });
+}
+
+void forward_at_points(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
+                       const bf16* bias, bf16* y, const Finish& finish) {
+  const ConvAtPoints at_points(kernels, s, weight, false);
+  convolve_images(s, x, bias, y, finish,
+                  [&](const bf16* image, const float* start, bf16* to, const auto& done) {
+                    at_points.image(image, start, false, to, done);
+                  });
+}
+
+}  // namespace
+
+void conv_forward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* x, const bf16* weight,
+                       const bf16* bias, bf16* y, const Finish& finish) {
+  if (by_winograd(kernels, s)) return forward_at_points(kernels, s, x, weight, bias, y, finish);
+  const auto place = [&](int64_t o, int64_t c, int64_t k) { return place_in_windows(s, o, c, k); };
+  const MadeOfWeight<bf16> packed =
+      packed_weight(kernels, s, "conv2d", windows_depth(s), s.out, weight, place);
+  convolve_images(s, x, bias, y, finish,
+                  [&](const bf16* image, const float* start, bf16* to, const auto& done) {
+                    convolve_image(kernels, s, image, packed.data(), start, false, to, done);
+                  });
 }
 
 void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf16* dy, const bf16* x,
@@ -270,8 +212,7 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
   std::optional<InputGradients> inputs;
   if (dx) inputs.emplace(kernels, s, dy, weight, dx);
   const bool summed = dweight || dbias;
-  const BandSize size = pair_band(s);
-  const ConvSums sums(s, s.kernel_h * sums_row(size), sums_row(size), size.channels);
+  const ConvSums sums = bf16_sums(s);
   const Workspace<float> parts(summed ? sums.elements() : 0);
   if (DryRun::active()) return;
   // Both gradients of an image follow one another, so that the second finds its dy in the cache.
@@ -281,7 +222,7 @@ void conv_backward_bf16(const Bf16Kernels& kernels, const ConvSize& s, const bf1
     for (int64_t b = begin; b < end; ++b) {
       if (inputs) inputs->image(b);
       if (summed)
-        sums_of_image(kernels, s, dy + b * s.positions() * s.out, x + b * s.height * s.width * s.in, own,
+        add_bf16_sums(kernels, s, dy + b * s.positions() * s.out, x + b * s.height * s.width * s.in, own,
                       dbias ? own + s.out * sums.length : nullptr);
     }
   });

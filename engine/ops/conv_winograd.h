@@ -9,7 +9,7 @@
 // The gradient of x is the same convolution of dy by the flipped weight. That of the weight is summed at the
 // points, of the pixels times dy taken there by the adjoint of the outputs' map, and is then taken back by
 // the adjoint of the weight's. tests/ops/conv_test.cpp and the cases "minimal filtering" of conv2d check all
-// three.
+// three. conv_winograd_bf16.h does the first two in bf16.
 
 #include "engine/ops/conv_kernels.h"
 #include "engine/ops/finish.h"

@@ -10,75 +10,37 @@
 #include "engine/cpu/panel_gemm.h"
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/conv_winograd_points.h"
+#include "engine/ops/conv_winograd_squares.h"
 
 namespace tessera {
 
 namespace {
 
 constexpr int of_zeros = 0, of_pixels = 4, of_outputs = 5;  // keys of a thread's scratch memory
-constexpr int64_t points = 16;                              // of a square
+constexpr int64_t points = winograd_points;
 // Bytes of the second cache for the points of some squares. For the weight's gradient there are twice as
 // many, because all its sums are read and written anew for them.
 constexpr int64_t cached = 3 << 16, cached_for_sums = 2 * cached;
 
-// How an image is cut into squares of outputs: `down` rows of `across`, `at_once` rows at a time. The last
-// ones may reach beyond the outputs.
-struct Squares {
-  int64_t down, across, at_once;
-
-  // A square takes so many bytes, and those at once `most`.
-  Squares(const ConvSize& s, int64_t bytes, int64_t most)
-      : down((s.out_h + 1) / 2),
-        across((s.out_w + 1) / 2),
-        at_once(std::clamp<int64_t>(chunk_length(most / bytes) / across, 1, down)) {}
-};
-
-// Numbers at points: those of a point follow one another, [points, squares, channels], with a gap after them
-// so that the points' lines do not all want the same places of the first cache.
-template <class W> int64_t plane_of(int64_t squares, int64_t channels) {
-  return squares * channels + 128 / static_cast<int64_t>(sizeof(W));
-}
-
 // The points of the squares of the rows [first, last) of an image, for all channels.
 template <class W>
 void image_to_points(const ConvSize& s, const W* image, int64_t first, int64_t last, int64_t plane, W* to) {
-  const int64_t length = s.width * s.in, squares = (s.out_w + 1) / 2;
-  W* const zeros = thread_scratch<W, of_zeros>(length);
-  clear(zeros, length);
-  const auto pixels = [=, &s](int64_t y) {
-    return y < s.padding || y >= s.height + s.padding ? zeros : image + (y - s.padding) * length;
-  };
-  for (int64_t y = 2 * first; y < 2 * last; y += 2, to += squares * s.in)
-    pixels_to_points(
-        s, {pixels(y), pixels(y + 1), pixels(y + 2), pixels(y + 3), pixels(y + 4), pixels(y + 5)}, plane, to);
+  for_rows_of_pixels<of_zeros>(s, image, first, last, to, [&](const auto& rows, W* points_of_row) {
+    pixels_to_points(s, rows, plane, points_of_row);
+  });
 }
 
 // The weight at the points, panel after panel of the output's columns: [panels, points, in, panel_width].
-// With `turned` it is the flipped weight of the convolution that makes dx, from the outputs' channels to the
-// inputs'.
 template <class W> MadeOfWeight<W> weight_at_points(const ConvSize& s, const W* weight, bool turned) {
   constexpr int64_t width = panel_width<W>;
   const int64_t depth = turned ? s.out : s.in;
-  const auto put = [=](int64_t o, int64_t c, const W* window, W* panels) {
-    const int64_t from = turned ? o : c, column = turned ? c : o;
-    W* to = panels + column / width * points * depth * width + from * width + column % width;
-    Line<W, 4> rows[3];
-    for (int u = 0; u < 3; ++u) {
-      const W* w = window + (turned ? 2 - u : u) * 3;
-      rows[u] = turned ? weight_to_points(w[2], w[1], w[0]) : weight_to_points(w[0], w[1], w[2]);
-    }
-    for (int j = 0; j < 4; ++j) {
-      const Line<W, 4> line = weight_to_points(rows[0].at[j], rows[1].at[j], rows[2].at[j]);
-      for (int i = 0; i < 4; ++i) to[(4 * i + j) * depth * width] = line.at[i];
-    }
-  };
   return {weight,
           {turned ? "conv2d, dx at points" : "conv2d at points", s.weight_shape()},
           points * packed_elements<W>(depth, turned ? s.in : s.out),
           [&](W* panels) {
             if (DryRun::active()) return;
-            parallel_for(s.out, 1, [&](int64_t o, int64_t) {
-              for (int64_t c = 0; c < s.in; ++c) put(o, c, weight + (o * s.in + c) * s.window(), panels);
+            for_weight_at_points<W>(s, weight, turned, [=](int64_t from, int64_t column, int64_t point, W w) {
+              panels[((column / width * points + point) * depth + from) * width + column % width] = w;
             });
           }};
 }
@@ -90,8 +52,7 @@ void convolve_image(const ConvSize& s, const W* image, const W* panels, const W*
                     const Done& done) {
   constexpr int64_t width = panel_width<W>;
   const Squares q(s, points * (s.in + width) * static_cast<int64_t>(sizeof(W)), cached);
-  const int64_t most = q.at_once * q.across, plane = plane_of<W>(most, s.in),
-                made_plane = plane_of<W>(most, width);
+  const int64_t plane = plane_of<W>(q.most(), s.in), made_plane = plane_of<W>(q.most(), width);
   W* const pixels = thread_scratch<W, of_pixels>(points * plane);
   W* const made = thread_scratch<W, of_outputs>(points * made_plane);
   for (int64_t i = 0; i < q.down; i += q.at_once) {
@@ -114,8 +75,7 @@ void convolve_image(const ConvSize& s, const W* image, const W* panels, const W*
 // Adds an image's part of d weight at the points, [points, out, in], and of d bias, which may be null.
 template <class W> void add_image(const ConvSize& s, const W* dy, const W* image, W* dpoints, W* dbias) {
   const Squares q(s, points * (s.in + s.out) * static_cast<int64_t>(sizeof(W)), cached_for_sums);
-  const int64_t most = q.at_once * q.across, plane = plane_of<W>(most, s.in),
-                dplane = plane_of<W>(most, s.out);
+  const int64_t plane = plane_of<W>(q.most(), s.in), dplane = plane_of<W>(q.most(), s.out);
   W* const pixels = thread_scratch<W, of_pixels>(points * plane);
   W* const gradient = thread_scratch<W, of_outputs>(points * dplane);
   for (int64_t i = 0; i < q.down; i += q.at_once) {

@@ -77,6 +77,28 @@ RowSums<Wide<T>> add_row(int64_t width, const T* dy, const T* x, const T* weight
   return sums;
 }
 
+// dx of rows that lie together, if it is wanted, and their part of the sums dweight and dbias.
+template <class T>
+void norm_rows_backward(int64_t rows, int64_t width, const T* dy, const T* x, const T* weight,
+                        const Wide<T>* mean, const Wide<T>* rstd, const Target<T>& dx, Wide<T>* dweight,
+                        Wide<T>* dbias) {
+  using W = Wide<T>;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      return kernels->layer_norm_backward(rows, width,
+                                          {dy, x, weight, mean, rstd, dx.add, dx.data, dweight, dbias});
+  for (int64_t i = 0; i < rows; ++i, dy += width, x += width) {
+    const W m = mean[i], r = rstd[i];
+    const auto [g_sum, gh_sum] = add_row(width, dy, x, weight, m, r, dweight, dbias);
+    if (!dx) continue;
+    const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
+    write_each(0, width, dx.data + i * width, dx.add, [=](int64_t j) {
+      const W h = (W(x[j]) - m) * r;
+      return (W(dy[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
+    });
+  }
+}
+
 }  // namespace
 
 template <>
@@ -118,17 +140,9 @@ void LayerNormKernels<Cpu>::backward_of(RowsSize size, const ImageRows& of, cons
   const auto sums = column_sums<W>(size.rows, width, 2, [=](int64_t begin, int64_t end, W* dweight) {
     W* dbias = dweight + width;
     of.each_run(begin, end, [=](int64_t first, int64_t last, int64_t shift) {
-      for (int64_t i = first; i < last; ++i) {
-        const T *dy_row = dy + i * width, *x_row = x + (i + shift) * width;
-        const W m = mean[i], r = rstd[i];
-        const auto [g_sum, gh_sum] = add_row(width, dy_row, x_row, weight, m, r, dweight, dbias);
-        if (!dx) continue;
-        const W g_mean = g_sum / W(width), gh_mean = gh_sum / W(width);
-        write_each(0, width, dx.data + (i + shift) * width, dx.add, [=](int64_t j) {
-          const W h = (W(x_row[j]) - m) * r;
-          return (W(dy_row[j]) * W(weight[j]) - g_mean - h * gh_mean) * r;
-        });
-      }
+      const int64_t at = (first + shift) * width;
+      norm_rows_backward(last - first, width, dy + first * width, x + at, weight, mean + first, rstd + first,
+                         Target<T>{dx ? dx.data + at : nullptr, dx.add}, dweight, dbias);
     });
   });
   const auto write = [&](const Target<T>& out, const W* sum) {

@@ -76,7 +76,10 @@
 #define activate512 emulated_activate512
 #define norm512 emulated_norm512
 #define layer_norm512 emulated_layer_norm512
+#define layer_norm_backward512 emulated_layer_norm_backward512
 #define depthwise512 emulated_depthwise512
+#define pixels_to_points512 emulated_pixels_to_points512
+#define outputs_of_points512 emulated_outputs_of_points512
 
 #ifndef __AVX512BF16__
 #define __AVX512BF16__

@@ -111,6 +111,7 @@ OpCases conv_cases() {
                       {16, 32, 3, 3}, {1, 0}),
           convolution("conv2d", "minimal filtering, padded beyond the window", false, {3, 3, 4, 16},
                       {48, 16, 3, 3}, {1, 2}),
+          convolution("conv2d", "minimal filtering, bf16 too", false, {1, 5, 7, 32}, {32, 32, 3, 3}, {1, 1}),
           convolution("depthwise_conv2d", "", true, {2, 5, 4, 3}, {3, 1, 3, 3}, {1, 1}),
           convolution("depthwise_conv2d", "two filters a channel, stride 2", true, {2, 5, 4, 3}, {6, 1, 3, 3},
                       {2, 1}),
