@@ -49,14 +49,74 @@ __m512 add_squares(__m512 sum, __mmask16 wanted, __m512 x, __m512 mean) {
   return _mm512_fmadd_ps(off, off, sum);
 }
 
-// The sum of a row, by products with ones.
-float sum_of_row(int64_t width, const bf16* x) {
+constexpr int together = 4;  // rows whose sums are added up, and whose weights are loaded, at once
+
+// The totals of four vectors, in each quarter.
+__m512 totals(const __m512* sums) {
+  const auto pair = [=](int i) {  // two parts of the totals of sums i and i + 1
+    const auto a = (__m512i)sums[i], b = (__m512i)sums[i + 1];
+    return (__m512i)((__m512)_mm512_unpacklo_epi32(a, b) + (__m512)_mm512_unpackhi_epi32(a, b));
+  };
+  const __m512i first = pair(0), second = pair(2);
+  const auto quarters =
+      (__m512i)((__m512)_mm512_unpacklo_epi64(first, second) + (__m512)_mm512_unpackhi_epi64(first, second));
+  const auto halves = (__m512i)((__m512)quarters + (__m512)_mm512_shuffle_i32x4(quarters, quarters, 0x4e));
+  return (__m512)halves + (__m512)_mm512_shuffle_i32x4(halves, halves, 0xb1);
+}
+
+// A number for each of four rows, in memory that is as long as a vector of them.
+struct alignas(64) OfRows {
+  float of[bf16_lanes];
+
+  void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
+};
+
+// The means of four rows, by products with ones.
+void means_of(int64_t width, const bf16* x, const int64_t* row, OfRows& mean) {
   const auto ones = (__m512bh)_mm512_set1_epi16(0x3f80);
-  __m512 sum = _mm512_setzero_ps();
+  __m512 sum[together];
+#pragma GCC unroll 4
+  for (int i = 0; i < together; ++i) sum[i] = _mm512_setzero_ps();
   for_parts(width, [&](const auto& part, int64_t j) {
-    sum = _mm512_dpbf16_ps(sum, (__m512bh)part.load(x + j), ones);
+#pragma GCC unroll 4
+    for (int i = 0; i < together; ++i)
+      sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)part.load(x + row[i] * width + j), ones);
   });
-  return _mm512_reduce_add_ps(sum);
+  mean.set(totals(sum) / all(static_cast<float>(width)));
+}
+
+// 1 / sqrt(variance + eps) of the rows.
+void scales_of(int64_t width, const bf16* x, const int64_t* row, const OfRows& mean, float eps,
+               OfRows& rstd) {
+  __m512 even[together], odd[together];
+#pragma GCC unroll 4
+  for (int i = 0; i < together; ++i) even[i] = odd[i] = _mm512_setzero_ps();
+  for_parts(width, [&](const auto& part, int64_t j) {
+#pragma GCC unroll 4
+    for (int i = 0; i < together; ++i) {
+      const Halves from(part.load(x + row[i] * width + j));
+      even[i] = add_squares(even[i], evens(part), from.even, all(mean.of[i]));
+      odd[i] = add_squares(odd[i], odds(part), from.odd, all(mean.of[i]));
+    }
+  });
+#pragma GCC unroll 4
+  for (int i = 0; i < together; ++i) even[i] += odd[i];
+  rstd.set(all(1) / _mm512_sqrt_ps(totals(even) / all(static_cast<float>(width)) + all(eps)));
+}
+
+void write_norms(int64_t width, const bf16* x, const int64_t* row, const OfRows& mean, const OfRows& rstd,
+                 const bf16* weight, const bf16* bias, bf16* y) {
+  for_parts(width, [&](const auto& part, int64_t j) {
+    const Halves w(part.load(weight + j)), b(part.load(bias + j));
+#pragma GCC unroll 4
+    for (int i = 0; i < together; ++i) {
+      const int64_t at = row[i] * width + j;
+      const Halves from(part.load(x + at));
+      const __m512 m = all(mean.of[i]), r = all(rstd.of[i]);
+      part.store(y + at, rounded(Halves{_mm512_fmadd_ps((from.even - m) * r, w.even, b.even),
+                                        _mm512_fmadd_ps((from.odd - m) * r, w.odd, b.odd)}));
+    }
+  });
 }
 
 // Adds the sums of a part's columns to those at `to`, which lie in order.
@@ -81,12 +141,8 @@ void add_columns(First part, float* to, const Halves& sums) {
 struct OfRow {
   float mean, rstd, scale, shift;
 
-  // From the sums over the row of g = dy weight, and of g h with h = (x - mean) rstd.
-  OfRow(float m, float r, float g, float gh, int64_t width)
-      : mean(m),
-        rstd(r),
-        scale(r * r * gh / static_cast<float>(width)),
-        shift(r * g / static_cast<float>(width)) {}
+  // From the means over the row of g = dy weight, and of g h with h = (x - mean) rstd.
+  OfRow(float m, float r, float g, float gh) : mean(m), rstd(r), scale(r * r * gh), shift(r * g) {}
 };
 
 void write_dx(const OfRow& row, int64_t width, const bf16* dy, const bf16* x, const bf16* weight, bool add,
@@ -108,9 +164,9 @@ void write_dx(const OfRow& row, int64_t width, const bf16* dy, const bf16* x, co
 
 // The gradients of R rows, which share the loads and stores of the sums of columns.
 template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
-  __m512 g[R], gh[R];
+  __m512 g[together], gh[together];
 #pragma GCC unroll 4
-  for (int i = 0; i < R; ++i) g[i] = gh[i] = _mm512_setzero_ps();
+  for (int i = 0; i < together; ++i) g[i] = gh[i] = _mm512_setzero_ps();
   for_parts(width, [&](const auto& part, int64_t j) {
     const Halves w(part.load(of.weight + j));
     const __m512 none = _mm512_setzero_ps();
@@ -128,41 +184,38 @@ template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
     add_columns(part, of.dweight + j, dweight);
     add_columns(part, of.dbias + j, dbias);
   });
-  for (int i = 0; of.dx && i < R; ++i) {
-    const OfRow row(of.mean[i], of.rstd[i], _mm512_reduce_add_ps(g[i]), _mm512_reduce_add_ps(gh[i]), width);
+  if (!of.dx) return;
+  OfRows g_mean, gh_mean;
+  g_mean.set(totals(g) / all(static_cast<float>(width)));
+  gh_mean.set(totals(gh) / all(static_cast<float>(width)));
+  for (int i = 0; i < R; ++i) {
+    const OfRow row(of.mean[i], of.rstd[i], g_mean.of[i], gh_mean.of[i]);
     write_dx(row, width, of.dy + i * width, of.x + i * width, of.weight, of.add, of.dx + i * width);
   }
 }
 
 }  // namespace
 
-// Equal numbers have an exact mean, because a float holds the sum of 65,536 equal numbers of eight bits.
-// Otherwise its error would be divided by sqrt(eps).
+// The last rows are computed twice where there are fewer than four. Equal numbers have an exact mean, because
+// a float holds the sum of 65,536 equal numbers of eight bits. Otherwise its error would be divided by
+// sqrt(eps).
 void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
                    float eps, bf16* y, float* mean, float* rstd) {
-  const auto n = static_cast<float>(width);
-  for (int64_t i = 0; i < rows; ++i, x += width, y += width) {
-    const float average = sum_of_row(width, x) / n;
-    const __m512 m = all(average);
-    __m512 even = _mm512_setzero_ps(), odd = even;
-    for_parts(width, [&](const auto& part, int64_t j) {
-      const Halves from(part.load(x + j));
-      even = add_squares(even, evens(part), from.even, m);
-      odd = add_squares(odd, odds(part), from.odd, m);
-    });
-    mean[i] = average;
-    rstd[i] = 1 / __builtin_sqrtf(_mm512_reduce_add_ps(even + odd) / n + eps);
-    const __m512 r = all(rstd[i]);
-    for_parts(width, [=](const auto& part, int64_t j) {
-      const Halves from(part.load(x + j)), w(part.load(weight + j)), b(part.load(bias + j));
-      part.store(y + j, rounded(Halves{_mm512_fmadd_ps((from.even - m) * r, w.even, b.even),
-                                       _mm512_fmadd_ps((from.odd - m) * r, w.odd, b.odd)}));
-    });
+  for (int64_t first = 0; first < rows; first += together) {
+    int64_t row[together];
+    for (int i = 0; i < together; ++i) row[i] = first + i < rows ? first + i : rows - 1;
+    OfRows average, scale;
+    means_of(width, x, row, average);
+    scales_of(width, x, row, average, eps, scale);
+    write_norms(width, x, row, average, scale, weight, bias, y);
+    for (int i = 0; i < together; ++i) {
+      mean[row[i]] = average.of[i];
+      rstd[row[i]] = scale.of[i];
+    }
   }
 }
 
 void layer_norm_backward512(int64_t rows, int64_t width, const LayerNormRows& first) {
-  constexpr int together = 4;
   LayerNormRows of = first;
   for (int64_t i = 0, step; i < rows; i += step) {
     step = rows - i >= together ? together : 1;

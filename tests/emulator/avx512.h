@@ -84,6 +84,11 @@ EMULATED Floats max_ps(Floats a, Floats b) {
 }
 EMULATED Floats abs_ps(Floats x) { return bits<Floats>(bits<Words>(x) & 0x7fffffffu); }
 
+EMULATED Floats sqrt_ps(Floats x) {
+  const auto from = bits<Halves>(x);
+  return bits<Floats>(Halves{_mm256_sqrt_ps(from.low), _mm256_sqrt_ps(from.high)});
+}
+
 EMULATED float reduce_add_ps(Floats x) {
   float sum = 0;
   for (int i = 0; i < 16; ++i) sum += x[i];

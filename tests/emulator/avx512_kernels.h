@@ -35,6 +35,7 @@
 #define _mm512_fmadd_ps emulated::fmadd_ps
 #define _mm512_max_ps emulated::max_ps
 #define _mm512_abs_ps emulated::abs_ps
+#define _mm512_sqrt_ps emulated::sqrt_ps
 #define _mm512_reduce_add_ps emulated::reduce_add_ps
 #define _mm512_reduce_max_ps emulated::reduce_max_ps
 #define _mm512_reduce_ps(x, control) emulated::reduce_ps<control>(x)

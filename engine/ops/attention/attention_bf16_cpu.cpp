@@ -124,6 +124,7 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const int64_t columns = whole_bf16_vectors(keys);
   const QueryCut cut(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
+  prefetch_results(h, y_heads, queries);
   prefetch_next_head(h, q_heads, queries);
   prefetch_next_head(h, k_heads, keys);
   prefetch_next_head(h, v_heads, keys);
@@ -224,6 +225,9 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const int64_t columns = whole_bf16_vectors(keys), width = products.width();
   const QueryCut cut(queries, columns);
   const float scale = h.terms.scale_term(h.head).factor;
+  prefetch_results(h, io.dq, queries);
+  prefetch_results(h, io.dk, keys);
+  prefetch_results(h, io.dv, keys);
   prefetch_next_head(h, io.q, queries);
   prefetch_next_head(h, io.k, keys);
   prefetch_next_head(h, io.v, keys);

@@ -31,20 +31,37 @@ U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, in
   return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
 }
 
-// Prefetches the cache lines of the next head's tokens, which lie beside this head's: the processor's own
-// prefetcher does not foresee short rows that are far apart. It must be inlined: g++ takes a function that
-// only prefetches for one without effect, and drops the call.
+// Prefetches the cache lines of rows of d numbers, `stride` apart, but for the part of a first line that
+// began before them: another head has it. It must be inlined: g++ takes a function that only prefetches for
+// one without effect, and drops the call.
+template <bool written, class T>
+__attribute__((always_inline)) inline void prefetch_rows(const T* rows, int64_t count, int64_t stride,
+                                                         int64_t d) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
+  const int64_t begun = reinterpret_cast<uintptr_t>(rows) / sizeof(T) % line;
+  for (int64_t j = begun == 0 ? 0 : line - begun; j < d; j += line)
+    for (int64_t i = 0; i < count; ++i) __builtin_prefetch(rows + i * stride + j, written);
+}
+
+// Prefetches the tokens of the head after this one: the processor's own prefetcher does not foresee short
+// rows that are far apart.
 template <class T>
 __attribute__((always_inline)) inline void prefetch_next_head(const HeadOfImage<T>& h,
                                                               const TokenHeads<const T>& x, int64_t tokens) {
-  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-  if (!x.data || h.head + 1 == h.sizes.heads) return;
-  const int64_t d = h.sizes.head_dim;
-  const T* next = tokens_of(h, x, tokens) + d;
-  // The numbers of the first line that belong to this head, which has loaded it.
-  const int64_t begun = reinterpret_cast<uintptr_t>(next) / sizeof(T) % line;
-  for (int64_t j = begun == 0 ? 0 : line - begun; j < d; j += line)
-    for (int64_t i = 0; i < tokens; ++i) __builtin_prefetch(next + i * x.stride + j);
+  const bool last = h.head + 1 == h.sizes.heads;
+  if (!x.data || (last && h.image + 1 == h.sizes.images)) return;
+  const HeadOfImage<T> next{h.sizes, h.terms, h.image + last, last ? 0 : h.head + 1};
+  prefetch_rows<false>(tokens_of(next, x, tokens), tokens, x.stride, h.sizes.head_dim);
+}
+
+// Prefetches where this head's results will be, so that the lines arrive while it computes; the stores of a
+// few tokens, which are soon computed, would wait for them. More would not stay in the first cache so long.
+template <class T>
+__attribute__((always_inline)) inline void prefetch_results(const HeadOfImage<T>& h, const TokenHeads<T>& x,
+                                                            int64_t tokens) {
+  constexpr int64_t few = 1024;  // numbers
+  if (!x.data || tokens * h.sizes.head_dim > few) return;
+  prefetch_rows<true>(tokens_of(h, x, tokens), tokens, x.stride, h.sizes.head_dim);
 }
 
 // The row that the sums of scores start from: 0 for each key, -inf for the columns of padding, whose
