@@ -7,6 +7,7 @@
 #include "engine/ops/reduce.h"
 #include "engine/ops/shape.h"
 #include "engine/ops/take.h"
+#include "models/parts/by_image.h"
 #include "models/parts/frame.h"
 #include "models/parts/token_layout.h"
 
@@ -143,7 +144,11 @@ Tensor Swin::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps
   for (const Layer& layer : layers) {
     if (layer.merging) x = (*layer.merging)(x);
     if (layer.shifted_pool) x = (*layer.shifted_pool)(x);
-    for (const WindowBlock& block : layer.blocks) x = block(x, pass);
+    // A core's cache holds about 1,024 tokens and what a block makes of them.
+    x = by_image(x, pass, std::max<int64_t>(1, 1024 / x.dim(1)), [&](Tensor y) {
+      for (const WindowBlock& block : layer.blocks) y = block(y, pass);
+      return y;
+    });
     const Grid grid = layer.blocks.front().grid;
     if (maps) maps->push_back(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));
   }

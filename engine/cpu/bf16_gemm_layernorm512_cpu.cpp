@@ -49,27 +49,7 @@ __m512 add_squares(__m512 sum, __mmask16 wanted, __m512 x, __m512 mean) {
   return _mm512_fmadd_ps(off, off, sum);
 }
 
-constexpr int together = 4;  // rows whose sums are added up, and whose weights are loaded, at once
-
-// The totals of four vectors, in each quarter.
-__m512 totals(const __m512* sums) {
-  const auto pair = [=](int i) {  // two parts of the totals of sums i and i + 1
-    const auto a = (__m512i)sums[i], b = (__m512i)sums[i + 1];
-    return (__m512i)((__m512)_mm512_unpacklo_epi32(a, b) + (__m512)_mm512_unpackhi_epi32(a, b));
-  };
-  const __m512i first = pair(0), second = pair(2);
-  const auto quarters =
-      (__m512i)((__m512)_mm512_unpacklo_epi64(first, second) + (__m512)_mm512_unpackhi_epi64(first, second));
-  const auto halves = (__m512i)((__m512)quarters + (__m512)_mm512_shuffle_i32x4(quarters, quarters, 0x4e));
-  return (__m512)halves + (__m512)_mm512_shuffle_i32x4(halves, halves, 0xb1);
-}
-
-// A number for each of four rows, in memory that is as long as a vector of them.
-struct alignas(64) OfRows {
-  float of[bf16_lanes];
-
-  void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
-};
+constexpr int together = rows_joined;  // rows whose weights are loaded at once, too
 
 // The means of four rows, by products with ones.
 void means_of(int64_t width, const bf16* x, const int64_t* row, OfRows& mean) {
@@ -82,7 +62,7 @@ void means_of(int64_t width, const bf16* x, const int64_t* row, OfRows& mean) {
     for (int i = 0; i < together; ++i)
       sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)part.load(x + row[i] * width + j), ones);
   });
-  mean.set(totals(sum) / all(static_cast<float>(width)));
+  mean.set(joined(sum, Add{}) / all(static_cast<float>(width)));
 }
 
 // 1 / sqrt(variance + eps) of the rows.
@@ -101,7 +81,7 @@ void scales_of(int64_t width, const bf16* x, const int64_t* row, const OfRows& m
   });
 #pragma GCC unroll 4
   for (int i = 0; i < together; ++i) even[i] += odd[i];
-  rstd.set(all(1) / _mm512_sqrt_ps(totals(even) / all(static_cast<float>(width)) + all(eps)));
+  rstd.set(all(1) / _mm512_sqrt_ps(joined(even, Add{}) / all(static_cast<float>(width)) + all(eps)));
 }
 
 void write_norms(int64_t width, const bf16* x, const int64_t* row, const OfRows& mean, const OfRows& rstd,
@@ -186,8 +166,8 @@ template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
   });
   if (!of.dx) return;
   OfRows g_mean, gh_mean;
-  g_mean.set(totals(g) / all(static_cast<float>(width)));
-  gh_mean.set(totals(gh) / all(static_cast<float>(width)));
+  g_mean.set(joined(g, Add{}) / all(static_cast<float>(width)));
+  gh_mean.set(joined(gh, Add{}) / all(static_cast<float>(width)));
   for (int i = 0; i < R; ++i) {
     const OfRow row(of.mean[i], of.rstd[i], g_mean.of[i], gh_mean.of[i]);
     write_dx(row, width, of.dy + i * width, of.x + i * width, of.weight, of.add, of.dx + i * width);

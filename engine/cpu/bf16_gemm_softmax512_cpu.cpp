@@ -22,34 +22,87 @@ void store_whole(bf16* to, __m512 low, __m512 high) {
   _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-// The largest number of each row.
-void row_maxima(int64_t rows, int64_t columns, FloatRows s, float* maxima) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* row = s.data + r * s.row;
-    __m512 most = _mm512_loadu_ps(row);
-    for (int64_t j = bf16_lanes; j < columns; j += bf16_lanes)
-      most = _mm512_max_ps(most, _mm512_loadu_ps(row + j));
-    maxima[r] = _mm512_reduce_max_ps(most);
+// Calls four(row) for every four rows, whose numbers are row[0] to row[3]. The last one is named several
+// times where there are fewer, so that a row's bits do not depend on those beside it.
+template <class Four> void for_four_rows(int64_t rows, Four four) {
+  for (int64_t i = 0; i < rows; i += rows_joined) {
+    int64_t row[rows_joined];
+    for (int r = 0; r < rows_joined; ++r) row[r] = i + r < rows ? i + r : rows - 1;
+    four(row);
   }
 }
 
-// P = exp(s - lse) overwrites s; 1 / sum of P and sum of P dP / sum of P for each row.
-void exponentials(int64_t rows, int64_t columns, FloatTarget s, FloatRows dp, const float* lse, float* shares,
-                  float* means) {
-  for (int64_t r = 0; r < rows; ++r) {
-    float* row = s.data + r * s.row;
-    const float* dp_row = dp.data + r * dp.row;
-    const __m512 shift = _mm512_set1_ps(lse[r]);
-    __m512 mass = _mm512_setzero_ps(), sum = mass;
-    for (int64_t j = 0; j < columns; j += bf16_lanes) {
-      const __m512 p = exponential(_mm512_loadu_ps(row + j) - shift);
-      _mm512_storeu_ps(row + j, p);
-      mass += p;
-      sum = _mm512_fmadd_ps(p, _mm512_loadu_ps(dp_row + j), sum);
+bool named_before(const int64_t* row, int r) { return r > 0 && row[r] == row[r - 1]; }
+
+void write_rows(const int64_t* row, const OfRows& numbers, float* to) {
+  for (int r = 0; r < rows_joined; ++r) to[row[r]] = numbers.of[r];
+}
+
+// The largest number of each row.
+void row_maxima(int64_t rows, int64_t columns, FloatRows s, float* maxima) {
+  for_four_rows(rows, [=](const int64_t* row) {
+    __m512 most[rows_joined];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows_joined; ++r) {
+      const float* from = s.data + row[r] * s.row;
+      most[r] = _mm512_loadu_ps(from);
+      for (int64_t j = bf16_lanes; j < columns; j += bf16_lanes)
+        most[r] = _mm512_max_ps(most[r], _mm512_loadu_ps(from + j));
     }
-    shares[r] = 1 / _mm512_reduce_add_ps(mass);
-    means[r] = _mm512_reduce_add_ps(sum) * shares[r];
+    OfRows of_rows;
+    of_rows.set(joined(most, Larger{}));
+    write_rows(row, of_rows, maxima);
+  });
+}
+
+// p = exp(s - most), rounded, and its sum before.
+__m512 exponentials(int64_t columns, const float* s, __m512 most, bf16* p) {
+  __m512 sum = _mm512_setzero_ps();
+  int64_t j = 0;
+  for (; j + bf16_panel <= columns; j += bf16_panel) {
+    const __m512 low = exponential(_mm512_loadu_ps(s + j) - most),
+                 high = exponential(_mm512_loadu_ps(s + j + bf16_lanes) - most);
+    sum += low + high;
+    store_whole(p + j, low, high);
   }
+  if (j < columns) {
+    const __m512 last = exponential(_mm512_loadu_ps(s + j) - most);
+    sum += last;
+    store_half(p + j, last);
+  }
+  return sum;
+}
+
+// P = exp(s - lse) overwrites s; 1 / sum of P and sum of P dP / sum of P for each row.
+void probabilities(int64_t rows, int64_t columns, FloatTarget s, FloatRows dp, const float* lse,
+                   float* shares, float* means) {
+  for_four_rows(rows, [=](const int64_t* row) {
+    __m512 mass[rows_joined], sum[rows_joined];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows_joined; ++r) {
+      if (named_before(row, r)) {  // and overwritten
+        mass[r] = mass[r - 1];
+        sum[r] = sum[r - 1];
+        continue;
+      }
+      float* to = s.data + row[r] * s.row;
+      const float* dp_row = dp.data + row[r] * dp.row;
+      const __m512 shift = all(lse[row[r]]);
+      mass[r] = sum[r] = _mm512_setzero_ps();
+      for (int64_t j = 0; j < columns; j += bf16_lanes) {
+        const __m512 p = exponential(_mm512_loadu_ps(to + j) - shift);
+        _mm512_storeu_ps(to + j, p);
+        mass[r] += p;
+        sum[r] = _mm512_fmadd_ps(p, _mm512_loadu_ps(dp_row + j), sum[r]);
+      }
+    }
+    OfRows share, mean;
+    const __m512 shares_of_rows = all(1) / joined(mass, Add{});
+    share.set(shares_of_rows);
+    mean.set(joined(sum, Add{}) * shares_of_rows);
+    write_rows(row, share, shares);
+    write_rows(row, mean, means);
+  });
 }
 
 }  // namespace
@@ -57,29 +110,22 @@ void exponentials(int64_t rows, int64_t columns, FloatTarget s, FloatRows dp, co
 void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t stride, float* maxima,
                 float* sums) {
   row_maxima(rows, columns, s, maxima);
-  for (int64_t r = 0; r < rows; ++r, p += stride) {
-    const float* row = s.data + r * s.row;
-    const __m512 most = _mm512_set1_ps(maxima[r]);
-    __m512 sum = _mm512_setzero_ps();
-    int64_t j = 0;
-    for (; j + bf16_panel <= columns; j += bf16_panel) {
-      const __m512 low = exponential(_mm512_loadu_ps(row + j) - most),
-                   high = exponential(_mm512_loadu_ps(row + j + bf16_lanes) - most);
-      sum += low + high;
-      store_whole(p + j, low, high);
-    }
-    if (j < columns) {
-      const __m512 last = exponential(_mm512_loadu_ps(row + j) - most);
-      sum += last;
-      store_half(p + j, last);
-    }
-    sums[r] = _mm512_reduce_add_ps(sum);
-  }
+  for_four_rows(rows, [=](const int64_t* row) {
+    __m512 sum[rows_joined];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows_joined; ++r)
+      sum[r] = named_before(row, r)
+                   ? sum[r - 1]
+                   : exponentials(columns, s.data + row[r] * s.row, all(maxima[row[r]]), p + row[r] * stride);
+    OfRows of_rows;
+    of_rows.set(joined(sum, Add{}));
+    write_rows(row, of_rows, sums);
+  });
 }
 
 void softmax_backward512(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                          bf16* p, bf16* ds, int64_t stride, float* shares, float* means) {
-  exponentials(rows, columns, s, dp, lse, shares, means);
+  probabilities(rows, columns, s, dp, lse, shares, means);
   for (int64_t r = 0; r < rows; ++r, p += stride) {
     const float* p_row = s.data + r * s.row;
     float* dp_row = dp.data + r * dp.row;

@@ -76,6 +76,36 @@ template <class Some> static inline void for_parts(int64_t n, Some some) {
   if (j < n) some(First{n - j}, j);
 }
 
+struct Add {
+  __m512 operator()(__m512 a, __m512 b) const { return a + b; }
+};
+struct Larger {
+  __m512 operator()(__m512 a, __m512 b) const { return _mm512_max_ps(a, b); }
+};
+
+static constexpr int rows_joined = 4;
+
+// Joins the lanes of each of four vectors; each quarter of the result holds the four. That takes a third of
+// the instructions that one vector after the other would.
+template <class Join> static inline __m512 joined(const __m512* x, Join join) {
+  const auto lanes = [=](__m512i a, __m512i b) { return (__m512i)join((__m512)a, (__m512)b); };
+  const auto pair = [=](int i) {  // half the lanes of i and i + 1 with the other half
+    const auto a = (__m512i)x[i], b = (__m512i)x[i + 1];
+    return lanes(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+  };
+  const __m512i first = pair(0), second = pair(2),
+                quarters = lanes(_mm512_unpacklo_epi64(first, second), _mm512_unpackhi_epi64(first, second)),
+                halves = lanes(quarters, _mm512_shuffle_i32x4(quarters, quarters, 0x4e));
+  return (__m512)lanes(halves, _mm512_shuffle_i32x4(halves, halves, 0xb1));
+}
+
+// A number for each of four rows, in memory that is as long as a vector of them.
+struct alignas(64) OfRows {
+  float of[bf16_lanes];
+
+  void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
+};
+
 // 2^x, of any x. Relative error below 2e-7; 2^0 is 1, 2^-inf 0, and NaN stays NaN.
 static inline __m512 power_of_two(__m512 x) {
   // The fraction, [0, 1); _mm512_scalef_ps() multiplies by 2 to the power of the rest.
