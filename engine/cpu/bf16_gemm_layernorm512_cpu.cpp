@@ -52,7 +52,7 @@ __m512 add_squares(__m512 sum, __mmask16 wanted, __m512 x, __m512 mean) {
 constexpr int together = rows_joined;  // rows whose weights are loaded at once, too
 
 // The means of four rows, by products with ones.
-void means_of(int64_t width, const bf16* x, const int64_t* row, OfRows& mean) {
+void means_of(int64_t width, const bf16* x, const int64_t* row, FourNumbers& mean) {
   const auto ones = (__m512bh)_mm512_set1_epi16(0x3f80);
   __m512 sum[together];
 #pragma GCC unroll 4
@@ -62,12 +62,12 @@ void means_of(int64_t width, const bf16* x, const int64_t* row, OfRows& mean) {
     for (int i = 0; i < together; ++i)
       sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)part.load(x + row[i] * width + j), ones);
   });
-  mean.set(joined(sum, Add{}) / all(static_cast<float>(width)));
+  mean.set(lanes_joined(sum, BySum{}) / all(static_cast<float>(width)));
 }
 
 // 1 / sqrt(variance + eps) of the rows.
-void scales_of(int64_t width, const bf16* x, const int64_t* row, const OfRows& mean, float eps,
-               OfRows& rstd) {
+void scales_of(int64_t width, const bf16* x, const int64_t* row, const FourNumbers& mean, float eps,
+               FourNumbers& rstd) {
   __m512 even[together], odd[together];
 #pragma GCC unroll 4
   for (int i = 0; i < together; ++i) even[i] = odd[i] = _mm512_setzero_ps();
@@ -81,11 +81,11 @@ void scales_of(int64_t width, const bf16* x, const int64_t* row, const OfRows& m
   });
 #pragma GCC unroll 4
   for (int i = 0; i < together; ++i) even[i] += odd[i];
-  rstd.set(all(1) / _mm512_sqrt_ps(joined(even, Add{}) / all(static_cast<float>(width)) + all(eps)));
+  rstd.set(all(1) / _mm512_sqrt_ps(lanes_joined(even, BySum{}) / all(static_cast<float>(width)) + all(eps)));
 }
 
-void write_norms(int64_t width, const bf16* x, const int64_t* row, const OfRows& mean, const OfRows& rstd,
-                 const bf16* weight, const bf16* bias, bf16* y) {
+void write_norms(int64_t width, const bf16* x, const int64_t* row, const FourNumbers& mean,
+                 const FourNumbers& rstd, const bf16* weight, const bf16* bias, bf16* y) {
   for_parts(width, [&](const auto& part, int64_t j) {
     const Halves w(part.load(weight + j)), b(part.load(bias + j));
 #pragma GCC unroll 4
@@ -117,16 +117,16 @@ void add_columns(First part, float* to, const Halves& sums) {
   for (int64_t j = 0; j < part.n; ++j) to[j] += all_of_them[j];
 }
 
-// What dx takes of a row besides dy: dx = rstd dy weight - scale (x - mean) - shift.
-struct OfRow {
+// A row's numbers in dx = rstd dy weight - scale (x - mean) - shift.
+struct GradientOfRow {
   float mean, rstd, scale, shift;
 
   // From the means over the row of g = dy weight, and of g h with h = (x - mean) rstd.
-  OfRow(float m, float r, float g, float gh) : mean(m), rstd(r), scale(r * r * gh), shift(r * g) {}
+  GradientOfRow(float m, float r, float g, float gh) : mean(m), rstd(r), scale(r * r * gh), shift(r * g) {}
 };
 
-void write_dx(const OfRow& row, int64_t width, const bf16* dy, const bf16* x, const bf16* weight, bool add,
-              bf16* dx) {
+void write_dx(const GradientOfRow& row, int64_t width, const bf16* dy, const bf16* x, const bf16* weight,
+              bool add, bf16* dx) {
   const __m512 m = all(row.mean), r = all(row.rstd), scale = all(-row.scale), shift = all(-row.shift);
   const auto gradient = [=](__m512 d, __m512 from, __m512 w) {
     return _mm512_fmadd_ps(d * r, w, _mm512_fmadd_ps(from - m, scale, shift));
@@ -165,11 +165,11 @@ template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
     add_columns(part, of.dbias + j, dbias);
   });
   if (!of.dx) return;
-  OfRows g_mean, gh_mean;
-  g_mean.set(joined(g, Add{}) / all(static_cast<float>(width)));
-  gh_mean.set(joined(gh, Add{}) / all(static_cast<float>(width)));
+  FourNumbers g_mean, gh_mean;
+  g_mean.set(lanes_joined(g, BySum{}) / all(static_cast<float>(width)));
+  gh_mean.set(lanes_joined(gh, BySum{}) / all(static_cast<float>(width)));
   for (int i = 0; i < R; ++i) {
-    const OfRow row(of.mean[i], of.rstd[i], g_mean.of[i], gh_mean.of[i]);
+    const GradientOfRow row(of.mean[i], of.rstd[i], g_mean.of[i], gh_mean.of[i]);
     write_dx(row, width, of.dy + i * width, of.x + i * width, of.weight, of.add, of.dx + i * width);
   }
 }
@@ -184,7 +184,7 @@ void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weigh
   for (int64_t first = 0; first < rows; first += together) {
     int64_t row[together];
     for (int i = 0; i < together; ++i) row[i] = first + i < rows ? first + i : rows - 1;
-    OfRows average, scale;
+    FourNumbers average, scale;
     means_of(width, x, row, average);
     scales_of(width, x, row, average, eps, scale);
     write_norms(width, x, row, average, scale, weight, bias, y);

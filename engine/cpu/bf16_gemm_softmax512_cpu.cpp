@@ -34,7 +34,7 @@ template <class Four> void for_four_rows(int64_t rows, Four four) {
 
 bool named_before(const int64_t* row, int r) { return r > 0 && row[r] == row[r - 1]; }
 
-void write_rows(const int64_t* row, const OfRows& numbers, float* to) {
+void write_rows(const int64_t* row, const FourNumbers& numbers, float* to) {
   for (int r = 0; r < rows_joined; ++r) to[row[r]] = numbers.of[r];
 }
 
@@ -49,8 +49,8 @@ void row_maxima(int64_t rows, int64_t columns, FloatRows s, float* maxima) {
       for (int64_t j = bf16_lanes; j < columns; j += bf16_lanes)
         most[r] = _mm512_max_ps(most[r], _mm512_loadu_ps(from + j));
     }
-    OfRows of_rows;
-    of_rows.set(joined(most, Larger{}));
+    FourNumbers of_rows;
+    of_rows.set(lanes_joined(most, ByMaximum{}));
     write_rows(row, of_rows, maxima);
   });
 }
@@ -96,10 +96,10 @@ void probabilities(int64_t rows, int64_t columns, FloatTarget s, FloatRows dp, c
         sum[r] = _mm512_fmadd_ps(p, _mm512_loadu_ps(dp_row + j), sum[r]);
       }
     }
-    OfRows share, mean;
-    const __m512 shares_of_rows = all(1) / joined(mass, Add{});
+    FourNumbers share, mean;
+    const __m512 shares_of_rows = all(1) / lanes_joined(mass, BySum{});
     share.set(shares_of_rows);
-    mean.set(joined(sum, Add{}) * shares_of_rows);
+    mean.set(lanes_joined(sum, BySum{}) * shares_of_rows);
     write_rows(row, share, shares);
     write_rows(row, mean, means);
   });
@@ -117,8 +117,8 @@ void softmax512(int64_t rows, int64_t columns, FloatRows s, bf16* p, int64_t str
       sum[r] = named_before(row, r)
                    ? sum[r - 1]
                    : exponentials(columns, s.data + row[r] * s.row, all(maxima[row[r]]), p + row[r] * stride);
-    OfRows of_rows;
-    of_rows.set(joined(sum, Add{}));
+    FourNumbers of_rows;
+    of_rows.set(lanes_joined(sum, BySum{}));
     write_rows(row, of_rows, sums);
   });
 }

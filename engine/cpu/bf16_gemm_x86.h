@@ -76,10 +76,10 @@ template <class Some> static inline void for_parts(int64_t n, Some some) {
   if (j < n) some(First{n - j}, j);
 }
 
-struct Add {
+struct BySum {
   __m512 operator()(__m512 a, __m512 b) const { return a + b; }
 };
-struct Larger {
+struct ByMaximum {
   __m512 operator()(__m512 a, __m512 b) const { return _mm512_max_ps(a, b); }
 };
 
@@ -87,7 +87,7 @@ static constexpr int rows_joined = 4;
 
 // Joins the lanes of each of four vectors; each quarter of the result holds the four. That takes a third of
 // the instructions that one vector after the other would.
-template <class Join> static inline __m512 joined(const __m512* x, Join join) {
+template <class Join> static inline __m512 lanes_joined(const __m512* x, Join join) {
   const auto lanes = [=](__m512i a, __m512i b) { return (__m512i)join((__m512)a, (__m512)b); };
   const auto pair = [=](int i) {  // half the lanes of i and i + 1 with the other half
     const auto a = (__m512i)x[i], b = (__m512i)x[i + 1];
@@ -100,7 +100,7 @@ template <class Join> static inline __m512 joined(const __m512* x, Join join) {
 }
 
 // A number for each of four rows, in memory that is as long as a vector of them.
-struct alignas(64) OfRows {
+struct alignas(64) FourNumbers {
   float of[bf16_lanes];
 
   void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
