@@ -75,7 +75,7 @@ using DepthwiseFunction = void (*)(const DepthwiseRow&);
 
 // A row of `count` squares of minimal filtering (engine/ops/conv_winograd.h) to points: square i reads the
 // pixels 2 i - padding to 2 i + 3 - padding of four rows, [width, channels]; beyond them there are zeros.
-// The channels are whole vectors. Point p of the square is written at to + p * plane + i * channels.
+// The channels are whole panels. Point p of the square is written at to + p * plane + i * channels.
 struct PixelSquares {
   int64_t count, width, channels, padding;
   const bf16* const* rows;

@@ -1,5 +1,5 @@
 // Compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: the additions of
-// minimal filtering, in floats, for 16 channels at a time. Their formulas are those of
+// minimal filtering, in floats, for 32 channels at a time. Their formulas are those of
 // engine/ops/conv_winograd_points.h, which is compiled for other processors.
 
 #include "engine/cpu/bf16_gemm.h"
