@@ -17,8 +17,8 @@ struct ConvOptions {
 ///
 /// On a CPU, 3 x 3 windows with stride 1 and a multiple of 16 channels on both sides are computed in f32 and
 /// f64 by minimal filtering (conv_winograd.h), in less than half the products; a NaN in x then reaches all
-/// four outputs of a square of 2 x 2. So are those of multiples of 32 channels in bf16, by AVX-512-BF16: y and
-/// dx are then within 0.4 % of their size (root mean squares), and rounding alone is 0.17 % of it.
+/// four outputs of a square of 2 x 2. So are those of multiples of 32 channels in bf16, by AVX-512-BF16: y
+/// and dx are then some 0.4 % of their size off (root mean squares), where rounding alone makes 0.17 %.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options = {});
 
 /// The parameters and statistics of a batch norm in evaluation, batch_norm() of engine/ops/batch_norm.h. [O]
