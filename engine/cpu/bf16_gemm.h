@@ -73,9 +73,10 @@ struct DepthwiseRow {
 };
 using DepthwiseFunction = void (*)(const DepthwiseRow&);
 
-// A row of `count` squares of minimal filtering (engine/ops/conv_winograd.h) to points: square i reads the
-// pixels 2 i - padding to 2 i + 3 - padding of four rows, [width, channels]; beyond them there are zeros.
-// The channels are whole panels. Point p of the square is written at to + p * plane + i * channels.
+// A row of `count` squares of minimal filtering (engine/ops/conv_winograd.h), which are taken to their
+// points. Square i reads the pixels 2 i - padding to 2 i + 3 - padding of four rows, [width, channels];
+// beyond them there are zeros. The channels are whole panels. Point p is written at to + p * plane + i *
+// channels.
 struct PixelSquares {
   int64_t count, width, channels, padding;
   const bf16* const* rows;
@@ -83,9 +84,10 @@ struct PixelSquares {
   bf16* to;
 };
 
-// The outputs of such a row for a panel of columns, from their points, [squares, 32] and `plane` apart: start
-// [32] + theirs, or `add` it to what is there, rounded once. The outputs are two rows of `width`, a `pixel`
-// from one to the next; the second row is null where the map has none.
+// Such a row of squares, whose outputs are made from their points for a panel of columns. `from` holds the
+// numbers of a point, [squares, 32], those of the next one `plane` after them. An output is start [32] plus
+// what its points make and, with `add`, plus what is there, rounded once. The outputs are two rows of `width`
+// pixels, which are `pixel` numbers apart; the second row is null where the map has none.
 struct OutputSquares {
   int64_t width;
   const float* from;

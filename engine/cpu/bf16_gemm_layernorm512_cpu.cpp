@@ -49,17 +49,15 @@ __m512 add_squares(__m512 sum, __mmask16 wanted, __m512 x, __m512 mean) {
   return _mm512_fmadd_ps(off, off, sum);
 }
 
-constexpr int together = rows_joined;  // rows whose weights are loaded at once, too
-
 // The means of four rows, by products with ones.
 void means_of(int64_t width, const bf16* x, const int64_t* row, FourNumbers& mean) {
   const auto ones = (__m512bh)_mm512_set1_epi16(0x3f80);
-  __m512 sum[together];
+  __m512 sum[rows_joined];
 #pragma GCC unroll 4
-  for (int i = 0; i < together; ++i) sum[i] = _mm512_setzero_ps();
+  for (int i = 0; i < rows_joined; ++i) sum[i] = _mm512_setzero_ps();
   for_parts(width, [&](const auto& part, int64_t j) {
 #pragma GCC unroll 4
-    for (int i = 0; i < together; ++i)
+    for (int i = 0; i < rows_joined; ++i)
       sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)part.load(x + row[i] * width + j), ones);
   });
   mean.set(lanes_joined(sum, BySum{}) / all(static_cast<float>(width)));
@@ -68,19 +66,19 @@ void means_of(int64_t width, const bf16* x, const int64_t* row, FourNumbers& mea
 // 1 / sqrt(variance + eps) of the rows.
 void scales_of(int64_t width, const bf16* x, const int64_t* row, const FourNumbers& mean, float eps,
                FourNumbers& rstd) {
-  __m512 even[together], odd[together];
+  __m512 even[rows_joined], odd[rows_joined];
 #pragma GCC unroll 4
-  for (int i = 0; i < together; ++i) even[i] = odd[i] = _mm512_setzero_ps();
+  for (int i = 0; i < rows_joined; ++i) even[i] = odd[i] = _mm512_setzero_ps();
   for_parts(width, [&](const auto& part, int64_t j) {
 #pragma GCC unroll 4
-    for (int i = 0; i < together; ++i) {
+    for (int i = 0; i < rows_joined; ++i) {
       const Halves from(part.load(x + row[i] * width + j));
       even[i] = add_squares(even[i], evens(part), from.even, all(mean.of[i]));
       odd[i] = add_squares(odd[i], odds(part), from.odd, all(mean.of[i]));
     }
   });
 #pragma GCC unroll 4
-  for (int i = 0; i < together; ++i) even[i] += odd[i];
+  for (int i = 0; i < rows_joined; ++i) even[i] += odd[i];
   rstd.set(all(1) / _mm512_sqrt_ps(lanes_joined(even, BySum{}) / all(static_cast<float>(width)) + all(eps)));
 }
 
@@ -89,7 +87,7 @@ void write_norms(int64_t width, const bf16* x, const int64_t* row, const FourNum
   for_parts(width, [&](const auto& part, int64_t j) {
     const Halves w(part.load(weight + j)), b(part.load(bias + j));
 #pragma GCC unroll 4
-    for (int i = 0; i < together; ++i) {
+    for (int i = 0; i < rows_joined; ++i) {
       const int64_t at = row[i] * width + j;
       const Halves from(part.load(x + at));
       const __m512 m = all(mean.of[i]), r = all(rstd.of[i]);
@@ -144,9 +142,9 @@ void write_dx(const GradientOfRow& row, int64_t width, const bf16* dy, const bf1
 
 // The gradients of R rows, which share the loads and stores of the sums of columns.
 template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
-  __m512 g[together], gh[together];
+  __m512 g[rows_joined], gh[rows_joined];
 #pragma GCC unroll 4
-  for (int i = 0; i < together; ++i) g[i] = gh[i] = _mm512_setzero_ps();
+  for (int i = 0; i < rows_joined; ++i) g[i] = gh[i] = _mm512_setzero_ps();
   for_parts(width, [&](const auto& part, int64_t j) {
     const Halves w(part.load(of.weight + j));
     const __m512 none = _mm512_setzero_ps();
@@ -176,30 +174,25 @@ template <int R> void backward_rows(int64_t width, const LayerNormRows& of) {
 
 }  // namespace
 
-// The last rows are computed twice where there are fewer than four. Equal numbers have an exact mean, because
-// a float holds the sum of 65,536 equal numbers of eight bits. Otherwise its error would be divided by
-// sqrt(eps).
+// Equal numbers have an exact mean, because a float holds the sum of 65,536 equal numbers of eight bits.
+// Otherwise its error would be divided by sqrt(eps).
 void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weight, const bf16* bias,
                    float eps, bf16* y, float* mean, float* rstd) {
-  for (int64_t first = 0; first < rows; first += together) {
-    int64_t row[together];
-    for (int i = 0; i < together; ++i) row[i] = first + i < rows ? first + i : rows - 1;
+  for_four_rows(rows, [=](const int64_t* row) {
     FourNumbers average, scale;
     means_of(width, x, row, average);
     scales_of(width, x, row, average, eps, scale);
     write_norms(width, x, row, average, scale, weight, bias, y);
-    for (int i = 0; i < together; ++i) {
-      mean[row[i]] = average.of[i];
-      rstd[row[i]] = scale.of[i];
-    }
-  }
+    write_rows(row, average, mean);
+    write_rows(row, scale, rstd);
+  });
 }
 
 void layer_norm_backward512(int64_t rows, int64_t width, const LayerNormRows& first) {
   LayerNormRows of = first;
   for (int64_t i = 0, step; i < rows; i += step) {
-    step = rows - i >= together ? together : 1;
-    step == together ? backward_rows<together>(width, of) : backward_rows<1>(width, of);
+    step = rows - i >= rows_joined ? rows_joined : 1;
+    step == rows_joined ? backward_rows<rows_joined>(width, of) : backward_rows<1>(width, of);
     of.dy += step * width;
     of.x += step * width;
     if (of.dx) of.dx += step * width;

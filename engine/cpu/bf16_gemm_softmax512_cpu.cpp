@@ -22,22 +22,6 @@ void store_whole(bf16* to, __m512 low, __m512 high) {
   _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-// Calls four(row) for every four rows, whose numbers are row[0] to row[3]. The last one is named several
-// times where there are fewer, so that a row's bits do not depend on those beside it.
-template <class Four> void for_four_rows(int64_t rows, Four four) {
-  for (int64_t i = 0; i < rows; i += rows_joined) {
-    int64_t row[rows_joined];
-    for (int r = 0; r < rows_joined; ++r) row[r] = i + r < rows ? i + r : rows - 1;
-    four(row);
-  }
-}
-
-bool named_before(const int64_t* row, int r) { return r > 0 && row[r] == row[r - 1]; }
-
-void write_rows(const int64_t* row, const FourNumbers& numbers, float* to) {
-  for (int r = 0; r < rows_joined; ++r) to[row[r]] = numbers.of[r];
-}
-
 // The largest number of each row.
 void row_maxima(int64_t rows, int64_t columns, FloatRows s, float* maxima) {
   for_four_rows(rows, [=](const int64_t* row) {
@@ -80,7 +64,7 @@ void probabilities(int64_t rows, int64_t columns, FloatTarget s, FloatRows dp, c
     __m512 mass[rows_joined], sum[rows_joined];
 #pragma GCC unroll 4
     for (int r = 0; r < rows_joined; ++r) {
-      if (named_before(row, r)) {  // and overwritten
+      if (named_before(row, r)) {  // Its scores have been overwritten.
         mass[r] = mass[r - 1];
         sum[r] = sum[r - 1];
         continue;

@@ -106,6 +106,22 @@ struct alignas(64) FourNumbers {
   void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
 };
 
+// Calls four(row) for every four rows, whose numbers are row[0] to row[3]. The last one is named several
+// times where there are fewer, so that a row's bits do not depend on those beside it.
+template <class Four> static inline void for_four_rows(int64_t rows, Four four) {
+  for (int64_t i = 0; i < rows; i += rows_joined) {
+    int64_t row[rows_joined];
+    for (int r = 0; r < rows_joined; ++r) row[r] = i + r < rows ? i + r : rows - 1;
+    four(row);
+  }
+}
+
+static inline bool named_before(const int64_t* row, int r) { return r > 0 && row[r] == row[r - 1]; }
+
+static inline void write_rows(const int64_t* row, const FourNumbers& numbers, float* to) {
+  for (int r = 0; r < rows_joined; ++r) to[row[r]] = numbers.of[r];
+}
+
 // 2^x, of any x. Relative error below 2e-7; 2^0 is 1, 2^-inf 0, and NaN stays NaN.
 static inline __m512 power_of_two(__m512 x) {
   // The fraction, [0, 1); _mm512_scalef_ps() multiplies by 2 to the power of the rest.

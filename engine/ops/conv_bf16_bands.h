@@ -29,8 +29,8 @@ template <class F> void for_bf16_rows(const ConvSize& s, F&& f) {
 
 inline BandSize pair_band(const ConvSize& s) { return BandSize(s, 2); }
 
-// Where the pixels lie that the windows of the rows [first, last) read, in the thread's scratch memory if
-// they are copied.
+// Points to the pixels that the windows of the rows [first, last) read, which are copied into the thread's
+// scratch memory if they must be (BandSize).
 inline const bf16* pairs_of_band(const ConvSize& s, const BandSize& size, const bf16* image, int64_t first,
                                  int64_t last) {
   constexpr int of_band = 20;  // key of that memory

@@ -16,7 +16,8 @@
 
 // The products of engine/cpu/bf16_gemm.h read the windows from bands of pixels (conv_bands.h), a row of the
 // kernel after the other, and what is written is rounded once, from sums in float. As in conv_cpu.cpp, the
-// gradient of x is itself a convolution where the stride is 1.
+// gradient of x is itself a convolution where the stride is 1. Both go by minimal filtering where that serves
+// (conv_winograd_bf16.h).
 
 namespace tessera {
 
