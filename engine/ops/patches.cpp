@@ -5,7 +5,6 @@
 #include "engine/ops/catalog.h"
 #include "engine/ops/input_gradient.h"
 #include "engine/ops/patches_kernels.h"
-#include "engine/ops/shape_kernels.h"
 
 namespace tessera {
 
@@ -26,12 +25,6 @@ void check_shift(int64_t shift, const char* what) {
 }
 
 ImageSize size_of(const Tensor& image) { return {image.dim(0), image.dim(1), image.dim(2), image.dim(3)}; }
-
-void copy(const Walk<2>& walk, const Tensor& x, const Tensor& y, bool add) {
-  dispatch(x, "patches", [&]<class Dev, class T>() {
-    CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>(), {y.data<T>(), add});
-  });
-}
 
 Shifts shifts_of(Directions directions, int64_t shift) {
   constexpr std::array<Shifts::Offset, 8> steps{
@@ -54,23 +47,30 @@ std::vector<int64_t> offsets_of(const Shifts& shifts) {
   return offsets;
 }
 
+// The patches of an image and its copies, with the backward pass recorded under this name.
+Tensor cut_copies(OpName name, const Tensor& image, int64_t size, const Shifts& shifts) {
+  const PatchPlaces places(size_of(image), shifts.count, size);
+  const Tensor y =
+      Tensor::empty({image.dim(0), places.high * places.wide, shifts.count * image.dim(1) * size * size},
+                    image.dtype(), image.device());
+  dispatch(image, name->name.data(), [&]<class Dev, class T>() {
+    ShiftedPatchKernels<Dev>::template forward<T>(places, shifts, image.data<T>(), y.data<T>());
+  });
+  const auto backward = [name, places, shifts](Gradients& g) {
+    const InputGradient dx(g, 0);
+    dispatch(g.dy(), name->name.data(), [&]<class Dev, class T>() {
+      ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.target<T>());
+    });
+  };
+  return record(name, y, {image}, backward);
+}
+
 }  // namespace
 
 Tensor patches(const Tensor& image, int64_t size) {
   check_image(image, "patches");
   check_cut(image, size, "patches");
-  const int64_t images = image.dim(0), channels = image.dim(1), height = image.dim(2), width = image.dim(3);
-  const int64_t high = height / size, wide = width / size;
-  const Shape loops{images, high, wide, channels, size, size};  // the patches in their order
-  const Strides in_image{channels * height * width, size * width, size, height * width, width, 1};
-  const Tensor y =
-      Tensor::empty({images, high * wide, channels * size * size}, image.dtype(), image.device());
-  copy(make_walk(loops, in_image, row_major(loops)), image, y, false);
-  const auto backward = [loops, in_image](Gradients& g) {
-    const InputGradient dx(g, 0);
-    copy(make_walk(loops, row_major(loops), in_image), g.dy(), dx.tensor(), dx.add());
-  };
-  const Tensor made = record("patches", y, {image}, backward);
+  const Tensor made = cut_copies("patches", image, size, Shifts());
   describe_step(made, [&] { return Attributes{{"size", static_cast<double>(size)}}; });
   return made;
 }
@@ -101,20 +101,7 @@ Tensor shifted_patches(const Tensor& image, int64_t size, Directions directions,
   check_cut(image, size, "shifted_patches");
   check_shift(shift, "shifted_patches");
   const Shifts shifts = shifts_of(directions, shift);
-  const PatchPlaces places(size_of(image), shifts.count, size);
-  const Tensor y =
-      Tensor::empty({image.dim(0), places.high * places.wide, shifts.count * image.dim(1) * size * size},
-                    image.dtype(), image.device());
-  dispatch(image, "shifted_patches", [&]<class Dev, class T>() {
-    ShiftedPatchKernels<Dev>::template forward<T>(places, shifts, image.data<T>(), y.data<T>());
-  });
-  const auto backward = [places, shifts](Gradients& g) {
-    const InputGradient dx(g, 0);
-    dispatch(g.dy(), "shifted_patches", [&]<class Dev, class T>() {
-      ShiftedPatchKernels<Dev>::template backward<T>(places, shifts, g.dy().data<T>(), dx.target<T>());
-    });
-  };
-  const Tensor made = record("shifted_patches", y, {image}, backward);
+  const Tensor made = cut_copies("shifted_patches", image, size, shifts);
   describe_step(made, [&] {
     return Attributes{{"size", static_cast<double>(size)}, {"offsets", offsets_of(shifts)}};
   });

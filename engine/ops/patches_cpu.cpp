@@ -70,7 +70,7 @@ template <class T> void copy_line(const T* from, int64_t n, T* to) {
   const auto copy = [=](int64_t count) {
     std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(count) * sizeof(T));
   };
-  n == 4 ? copy(4) : n == 8 ? copy(8) : copy(n);
+  n == 2 ? copy(2) : n == 4 ? copy(4) : n == 8 ? copy(8) : copy(n);
 }
 
 // Patch number `patch` of the batch, [copies, channels, size, size].
@@ -93,6 +93,25 @@ void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, c
   }
 }
 
+// The gradient of an image without shifted copies: each line of a patch is the gradient of one line of
+// pixels.
+template <class T> void paste_patches(const PatchPlaces& places, const T* dy, Target<T> dx) {
+  const auto [images, channels, height, width] = places.image;
+  const int64_t size = places.size, wide = places.wide;
+  parallel_rows(images * places.high * wide, channels * size * size, [=, high = places.high](int64_t patch) {
+    const int64_t left = patch % wide * size, top = patch / wide % high * size, b = patch / (wide * high);
+    const T* line = dy + patch * channels * size * size;
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = top; i < top + size; ++i, line += size) {
+        T* const to = dx.data + ((b * channels + c) * height + i) * width + left;
+        if (dx.add)
+          for (int64_t j = 0; j < size; ++j) store(to[j], Wide<T>(to[j]) + Wide<T>(line[j]));
+        else
+          copy_line(line, size, to);
+      }
+  });
+}
+
 }  // namespace
 
 template <>
@@ -107,6 +126,7 @@ template <>
 template <class T>
 void ShiftedPatchKernels<Cpu>::backward(const PatchPlaces& places, const Shifts& shifts, const T* dy,
                                         Target<T> dx) {
+  if (shifts.count == 1) return paste_patches(places, dy, dx);
   const ImageSize& image = places.image;
   const int64_t lines = image.images * image.channels * image.height;
   parallel_rows(lines, image.width * shifts.count, [&](int64_t line) {

@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <vector>
+#include <memory>
 
 #include "engine/core/dispatch.h"
 #include "engine/cpu/each.h"
@@ -11,58 +12,83 @@ namespace tessera {
 
 namespace {
 
-// How the summed axes of a fold are cut: a long row into pieces, and the steps over rows and pieces into
-// chunks.
+// How the sums of a fold are cut: long rows into pieces, and the steps of a sum into chunks. Where the last
+// axis is kept, every piece has sums of its own, and its steps are the rows; otherwise the steps of the one
+// sum are the pieces of all rows.
 struct SumChunks {
   int64_t piece, pieces;  // of a row
   int64_t steps, grain;   // grain steps make a chunk
   int64_t chunks;
 
   explicit SumChunks(const Fold& fold)
-      : piece(fold.width_kept ? fold.width : std::min(fold.width, chunk_length(chunk_elements))),
+      : piece(std::min(fold.width, chunk_length(fold.width_kept ? kept_piece : chunk_elements))),
         pieces(piece == 0 ? 1 : (fold.width + piece - 1) / piece),
-        steps(fold.summed.elements(fold.summed.rank) * pieces),
+        steps(fold.summed.elements(fold.summed.rank) * (fold.width_kept ? 1 : pieces)),
         grain(rows_a_chunk(piece)),
         chunks(std::max<int64_t>(1, (steps + grain - 1) / grain)) {}
+
+  // The columns [first, last) of piece p.
+  std::array<int64_t, 2> columns(const Fold& fold, int64_t p) const {
+    return {p * piece, std::min(fold.width, (p + 1) * piece)};
+  }
+
+ private:
+  static constexpr int64_t kept_piece = 1024;
 };
 
-// Adds up one chunk: into out[0, width) where the last axis is kept, otherwise into *out.
+// out [columns of piece p] = the sums over one chunk of rows.
 template <class T>
-void sum_chunk(const Fold& fold, const SumChunks& cut, int64_t chunk, const T* x, Wide<T>* out) {
+void sum_rows(const Fold& fold, const SumChunks& cut, int64_t p, int64_t chunk, const T* x, Wide<T>* out) {
   using W = Wide<T>;
-  std::fill_n(out, fold.width_kept ? fold.width : 1, W(0));
-  const int64_t begin = chunk * cut.grain, end = std::min(cut.steps, begin + cut.grain);
+  const auto [first, last] = cut.columns(fold, p);
+  const int64_t begin = chunk * cut.grain, end = std::min(cut.steps, begin + cut.grain), count = last - first;
+  std::fill_n(out, count, W(0));
   for (int64_t step = begin; step < end; ++step) {
-    const int64_t first = step % cut.pieces * cut.piece, last = std::min(fold.width, first + cut.piece);
-    const T* row = x + fold.summed.at(step / cut.pieces, fold.summed.rank)[0];
-    if (fold.width_kept) {
+    const T* row = x + fold.summed.at(step, fold.summed.rank)[0] + first;
 #pragma omp simd
-      for (int64_t j = 0; j < last; ++j) out[j] += W(row[j]);
-    } else {
-      *out += sum_of_row(last - first, row + first);
-    }
+    for (int64_t j = 0; j < count; ++j) out[j] += W(row[j]);
   }
+}
+
+// The sum over one chunk of pieces of rows.
+template <class T> Wide<T> sum_of_pieces(const Fold& fold, const SumChunks& cut, int64_t chunk, const T* x) {
+  const int64_t begin = chunk * cut.grain, end = std::min(cut.steps, begin + cut.grain);
+  Wide<T> sum = 0;
+  for (int64_t step = begin; step < end; ++step) {
+    const auto [first, last] = cut.columns(fold, step % cut.pieces);
+    const T* row = x + fold.summed.at(step / cut.pieces, fold.summed.rank)[0];
+    sum += sum_of_row(last - first, row + first);
+  }
+  return sum;
 }
 
 }  // namespace
 
-// `parts` holds the sum of each chunk; they are added in order.
+// `parts` [outer, chunks, sums side by side] holds the sums of each chunk; they are added in order.
 template <>
 template <class T>
 void ReduceKernels<Cpu>::sum(const Fold& fold, double factor, const T* x, Target<T> y) {
   using W = Wide<T>;
   const SumChunks cut(fold);
   const int64_t outer = fold.kept.elements(fold.kept.rank), chunks = cut.chunks;
-  const int64_t wide = fold.width_kept ? fold.width : 1;  // sums that lie side by side
-  std::vector<W> parts(static_cast<size_t>(outer * chunks * wide));
-  parallel_rows(outer * chunks, std::min(cut.steps, cut.grain) * cut.piece, [&](int64_t task) {
-    const T* from = x + fold.kept.at(task / chunks, fold.kept.rank)[0];
-    sum_chunk(fold, cut, task % chunks, from, parts.data() + task * wide);
+  const int64_t wide = fold.width_kept ? fold.width : 1, pieces = fold.width_kept ? cut.pieces : 1;
+  const auto memory = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(outer * chunks * wide));
+  W* const parts = memory.get();
+  parallel_rows(outer * chunks * pieces, std::min(cut.steps, cut.grain) * cut.piece, [&](int64_t task) {
+    const int64_t p = task % pieces, row = task / pieces, chunk = row % chunks;
+    const T* from = x + fold.kept.at(row / chunks, fold.kept.rank)[0];
+    if (fold.width_kept)
+      sum_rows(fold, cut, p, chunk, from, parts + row * wide + p * cut.piece);
+    else
+      parts[row] = sum_of_pieces(fold, cut, chunk, from);
   });
-  parallel_rows(outer, chunks * wide, [&](int64_t o) {
-    W* own = parts.data() + o * chunks * wide;
-    add_parts(0, wide, chunks, wide, own);
-    write_each(0, wide, y.data + fold.kept.at(o, fold.kept.rank)[1], y.add,
+  parallel_rows(outer * pieces, chunks * std::min(wide, cut.piece), [&](int64_t task) {
+    const int64_t o = task / pieces;
+    W* own = parts + o * chunks * wide;
+    const auto [first, last] =
+        fold.width_kept ? cut.columns(fold, task % pieces) : std::array<int64_t, 2>{0, 1};
+    add_parts(first, last, chunks, wide, own);
+    write_each(first, last, y.data + fold.kept.at(o, fold.kept.rank)[1], y.add,
                [=](int64_t j) { return W(factor) * own[j]; });
   });
 }

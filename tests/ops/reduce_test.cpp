@@ -30,7 +30,7 @@ TEST_CASE("reduce: values") {
 }
 
 TEST_CASE("reduce: several chunks, the same bits on one thread and on many") {
-  for (const Shape& shape : {Shape{20000, 3}, Shape{3, 20000}, Shape{5, 30000, 1}}) {
+  for (const Shape& shape : {Shape{20000, 3}, Shape{3, 20000}, Shape{5, 30000, 1}, Shape{40, 5000}}) {
     const Tensor x = random_tensor(shape, 1), narrow = x.to(DType::f32);
     for (const int axis : {0, 1}) {
       const Tensor y = sum(narrow, {axis});
