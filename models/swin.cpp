@@ -1,6 +1,7 @@
 #include "models/swin.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/autograd/observe.h"
 #include "engine/ops/elementwise.h"
@@ -56,10 +57,24 @@ Tensor index(const std::vector<int64_t>& order) {
   return Tensor::from(order, {static_cast<int64_t>(order.size())});
 }
 
+// Where the tokens that stand in the order `to` are to be found among those in the order `from`; undefined
+// for the same order.
+Tensor places_in(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  if (from == to) return Tensor();
+  const std::vector<int64_t> place = inverse(from);
+  std::vector<int64_t> places;
+  for (const int64_t token : to) places.push_back(place[static_cast<size_t>(token)]);
+  return index(places);
+}
+
+// The tokens x at these places; x itself for an undefined index.
+Tensor taken(const Tensor& x, const Tensor& places) { return places.defined() ? take(x, 1, places) : x; }
+
 }  // namespace
 
 Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention,
-                               Grid its_grid, Windows windows, int64_t hidden, double drop_rate, double eps)
+                               Grid its_grid, Windows windows, int64_t hidden, double drop_rate, double eps,
+                               std::vector<int64_t>& order)
     : grid(its_grid), drop_path(drop_rate), path(scope.path()) {
   const int64_t window = std::min({windows.size, grid.height, grid.width});
   const bool room = std::min(grid.height, grid.width) > windows.size;
@@ -70,20 +85,19 @@ Swin::WindowBlock::WindowBlock(const Scope& scope, int64_t dim, const AttentionO
   attn = Attention(scope / "attn", dim, attention, {window, window}, 0);
   norm2 = LayerNorm(scope / "norm2", dim, eps);
   mlp = Mlp(scope / "mlp", dim, hidden);
-  const std::vector<int64_t> order = window_order(grid, window, shift);
+  const std::vector<int64_t> before = std::exchange(order, window_order(grid, window, shift));
+  from_before = places_in(before, order);
   to_windows = index(order);
-  from_windows = index(inverse(order));
   if (shift > 0) mask = border_mask(grid, window, shift, scope);
   window_tokens = window * window;
 }
 
-Tensor Swin::WindowBlock::operator()(const Tensor& x, Pass& pass) const {
+Tensor Swin::WindowBlock::operator()(const Tensor& before, Pass& pass) const {
   const ModuleScope here(path);
   const TokenLayoutScope map({.grid = grid, .order = &to_windows});
-  const BlockDraws draws(x, drop_path, pass);
-  const Tensor n = norm1(x, draws.attention.images);
-  const Tensor windows = take(n, 1, to_windows).reshape({-1, window_tokens, x.dim(2)});
-  const Tensor attended = take(attn(windows, {}, mask).reshape(n.shape()), 1, from_windows);
+  const BlockDraws draws(before, drop_path, pass);
+  const Tensor x = taken(before, from_before), n = norm1(x, draws.attention.images);
+  const Tensor attended = attn(n.reshape({-1, window_tokens, x.dim(2)}), {}, mask).reshape(n.shape());
   const auto [y, normed] = norm2.of_residual(x, attended, draws.attention, draws.mlp.images);
   return tessera::drop_path(y, mlp(normed), draws.mlp);
 }
@@ -127,10 +141,13 @@ Swin::Swin(const Json& config, const Scope& outer) {
     else if (i > 0)
       layer.merging.emplace(here / "downsample", dims[i - 1], grid, frame.eps);
     if (i > 0) grid = {grid.height / 2, grid.width / 2};
+    const std::vector<int64_t> raster = window_order(grid, 1, 0);
+    std::vector<int64_t> order = raster;
     for (int64_t j = 0; j < depth[i]; ++j, ++built)
       layer.blocks.emplace_back(here / "blocks" / j, dims[i], frame.attention[i], grid,
                                 Windows{window, j % 2 == 1}, frame.hidden(dims[i]),
-                                frame.rates[static_cast<size_t>(built)], frame.eps);
+                                frame.rates[static_cast<size_t>(built)], frame.eps, order);
+    layer.to_raster = places_in(order, raster);
     layers.push_back(std::move(layer));
   }
   if (frame.num_classes == 0) return;
@@ -147,7 +164,7 @@ Tensor Swin::features(const Tensor& image, Pass& pass, std::vector<Tensor>* maps
     // A core's cache holds about 1,024 tokens and what a block makes of them.
     x = by_image(x, pass, std::max<int64_t>(1, 1024 / x.dim(1)), [&](Tensor y) {
       for (const WindowBlock& block : layer.blocks) y = block(y, pass);
-      return y;
+      return taken(y, layer.to_raster);
     });
     const Grid grid = layer.blocks.front().grid;
     if (maps) maps->push_back(x.reshape({x.dim(0), grid.height, grid.width, x.dim(2)}));

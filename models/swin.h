@@ -29,10 +29,15 @@ struct Swin {
     bool shifted;
   };
 
+  /// The tokens stay in the order of a block's windows, one window after another, until the next block needs
+  /// another order: norms, MLPs and residuals do not mind.
   struct WindowBlock {
+    /// `order` is the order that the block before leaves the tokens in (the raster index of each), and
+    /// becomes this one's.
     WindowBlock(const Scope& scope, int64_t dim, const AttentionOptions& attention, Grid grid,
-                Windows windows, int64_t hidden, double drop_path, double eps);
-    Tensor operator()(const Tensor& x, Pass& pass) const;  ///< [B, h w, D] -> [B, h w, D]
+                Windows windows, int64_t hidden, double drop_path, double eps, std::vector<int64_t>& order);
+    /// [B, h w, D] in the order of the block before -> [B, h w, D] in that of this block's windows
+    Tensor operator()(const Tensor& before, Pass& pass) const;
 
     LayerNorm norm1;
     Attention attn;
@@ -40,8 +45,9 @@ struct Swin {
     Mlp mlp;
     Grid grid;
     double drop_path = 0;
-    Tensor to_windows, from_windows;  ///< [N] i64: raster order to window order, and back
-    Tensor mask;                      ///< [windows, w w, w w], if the windows are shifted
+    Tensor from_before;  ///< [N] i64: the places of its tokens in the order before; undefined: the same order
+    Tensor to_windows;   ///< [N] i64: the raster index of the token at each place
+    Tensor mask;         ///< [windows, w w, w w], if the windows are shifted
     int64_t window_tokens = 0;
     std::string path;
   };
@@ -61,6 +67,7 @@ struct Swin {
     std::optional<PatchMerging> merging;
     std::optional<ShiftedPool> shifted_pool;
     std::vector<WindowBlock> blocks;
+    Tensor to_raster;  ///< [N] i64: from the last block's order; undefined: it is the raster's
   };
 
   Tokenizer patch_embed;
