@@ -34,10 +34,9 @@ void append_unary(OpCases& cases, const char* op, One f, bool positive = false) 
 OpCases elementwise_cases() {
   OpCases cases;
   append_binary(cases, "add", add);
-  append_binary(cases, "subtract", subtract);
   for (OpCase& c : cases)
-    if (c.variant == "same shape")
-      c.unsplit_backward = "the gradient is dy, or its negative from a sum over no axis";
+    if (c.variant == "same shape") c.unsplit_backward = "the gradient is dy";
+  append_binary(cases, "subtract", subtract);
   append_binary(cases, "multiply", multiply);
   append_binary(cases, "divide", divide);
   append_unary(cases, "scale", [](const Tensor& x) { return scale(x, -1.5); });
