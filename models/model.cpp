@@ -66,7 +66,8 @@ int64_t Model::image_size() const { return size_in(config, "image_size", 0); }
 int64_t Model::in_channels() const { return size_in(config, "in_channels", 3); }
 int64_t Model::num_classes() const { return size_in(config, "num_classes", 0); }
 
-Model build(const Json& config, const BuildOptions& options) {
+Model build(const Json& given, const BuildOptions& options) {
+  const Json config = without_nulls(given);
   check(config.is_object() && config.contains("arch") && config.at("arch").is_string(),
         "model: a config is an object with \"arch\", the name of its architecture");
   const std::string arch = config.at("arch").get<std::string>();

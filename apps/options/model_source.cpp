@@ -61,7 +61,7 @@ Json ModelSource::config() const {
   if (!is_config && !is_checkpoint) check_no_folder(model_);
   if (!is_config && !is_checkpoint) return preset(model_, image_size_, classes_);
   if (command_) expect_not_given(*command_, model_, {"--image-size", "--classes"});
-  return is_config ? model_part(read_json(model_), model_) : model_part(config_in_checkpoint(model_), model_);
+  return without_nulls(model_part(is_config ? read_json(model_) : config_in_checkpoint(model_), model_));
 }
 
 Json ModelSource::config_of_preset(const std::string& name) const {

@@ -89,6 +89,17 @@ void write_json(const std::filesystem::path& path, const Json& document) {
   }
 }
 
+Json without_nulls(const Json& document) {
+  if (!document.is_structured()) return document;
+  Json kept = document.is_object() ? Json::object() : Json::array();
+  for (const auto& [key, value] : document.items())
+    if (document.is_array())
+      kept.push_back(without_nulls(value));
+    else if (!value.is_null())
+      kept[key] = without_nulls(value);
+  return kept;
+}
+
 std::string Range::text() const {
   std::ostringstream text;
   text.precision(10);

@@ -28,6 +28,10 @@ Json read_json(const std::filesystem::path& path);
 /// and infinity, which JSON does not have, become null.
 void write_json(const std::filesystem::path& path, const Json& document);
 
+/// The document without those members of its objects that are null: to a config they say what a key that is
+/// left out says (see Fields).
+Json without_nulls(const Json& document);
+
 /// The values that a number of a config may have.
 class Range {
  public:

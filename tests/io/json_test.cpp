@@ -108,6 +108,13 @@ TEST_CASE("fields come in every type, with fallbacks for what is left out or nul
   f.done();
 }
 
+TEST_CASE("without_nulls leaves out members of objects, at every depth, and nothing of a list") {
+  const Json json =
+      parse_json(R"({"a": null, "b": {"c": null, "d": 0}, "e": [null, {"f": null}], "g": ""})", "x");
+  CHECK(without_nulls(json).dump() == R"({"b":{"d":0},"e":[null,{}],"g":""})");
+  CHECK(without_nulls(Json(2)) == Json(2));
+}
+
 TEST_CASE("sub-objects, lists of them, and values as they are") {
   const Json json =
       parse_json(R"({"attention": {"heads": 3}, "stages": [{"width": 1}, {"width": 2}], "none": null,

@@ -47,6 +47,18 @@ Tensor loss_of(const Model& model, const Tensor& images, Pass& pass) {
 
 }  // namespace
 
+TEST_CASE("a key that is null is as one that is left out") {
+  Json config = everything(), shorter = config;
+  config["in_channels"] = config["drop_path"] = config["tokenizer"]["ratio"] = nullptr;
+  shorter.erase("in_channels");
+  shorter.erase("drop_path");
+  const Model model = build(config);
+  CHECK(model.in_channels() == 3);
+  CHECK(model.config == build(shorter).config);
+  Pass pass;
+  CHECK(model.logits(random_tensor({1, 3, 8, 8}, 1).to(DType::f32), pass).shape() == Shape{1, 3});
+}
+
 TEST_CASE("a temperature of t divides the scores by t, as a query divided by t does") {
   Json config = everything();
   config["attention"] = {{"heads", 2}};
