@@ -239,9 +239,17 @@ void TrainStep::compute_part(const MicroBatch& part, Pass& pass) {
   const Tensor one = add_scalar(scale(loss.detach(), 0), 1);
   const auto sending = send_early(part.index, tape);
   tape.backward(loss, one);
-  if (mixed_ && !sending) mixed_->widen_gradients();
+  if (mixed_ && !sending) hand_over_gradients();
   gradients_.add(part.index);
   if (parts_.size() > 1) running_->end_part(part.index);
+}
+
+// The gradients of a single micro-batch are read where they lie, unless clipping writes to them.
+void TrainStep::hand_over_gradients() const {
+  if (parts_.size() == 1 && options_.clip == 0)
+    mixed_->lend_gradients();
+  else
+    mixed_->widen_gradients();
 }
 
 std::unique_ptr<LeafArrivals> TrainStep::send_early(int64_t part, const Tape& tape) {

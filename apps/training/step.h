@@ -140,6 +140,7 @@ class TrainStep {
   /// A step's work, which a graph records. Returns the keys that it has drawn if it is recorded.
   std::vector<uint64_t> compute(Pass& pass, bool recording);
   void compute_part(const MicroBatch& part, Pass& pass);
+  void hand_over_gradients() const;
   std::unique_ptr<LeafArrivals> send_early(int64_t part, const Tape& tape);
   bool can_record() const;
   void share_results();

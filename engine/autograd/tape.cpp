@@ -193,6 +193,8 @@ Gradients::Into Gradients::target(int slot) {
     add = add && !to.leaf->stale;
     to.leaf->stale = false;
   }
+  check(!add || grad.dtype() == to.dtype, "tape: a leaf's gradient is lent by its ", grad.dtype(),
+        " copy; call zero_grad() before the next backward pass");
   if (add) before_reading(grad);
   if (!grad.defined())
     grad = Tensor::empty(to.shape, to.dtype, to.device);

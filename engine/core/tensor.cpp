@@ -176,7 +176,9 @@ Tensor Tensor::grad() const {
 }
 
 void Tensor::zero_grad() const {
-  if (leaf_) leaf_->stale = true;
+  if (!leaf_) return;
+  leaf_->stale = true;
+  if (leaf_->grad.defined() && leaf_->grad.dtype() != dtype_) leaf_->grad = {};  // it was lent
 }
 
 Tensor Tensor::detach() const {

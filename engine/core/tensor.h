@@ -106,7 +106,7 @@ class Tensor {
 
 /// The gradient of a leaf.
 struct Leaf {
-  Tensor grad;
+  Tensor grad;          ///< of the leaf's type, unless MixedWeights lends the bf16 copy's until zero_grad()
   bool stale = true;    ///< grad is of an earlier step: overwrite it
   Tensor::Place place;  ///< on the tape that met this leaf last
 };

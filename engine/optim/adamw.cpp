@@ -23,7 +23,7 @@ void AdamW::update(double lr, const Tensor& norm) {
         const Tensor g = parameters_[i].grad();
         if (!g.defined()) continue;
         const double t = static_cast<double>(steps_.data<int64_t>()[i] + 1), eta = lr * settings_[i].lr_scale;
-        items.push_back({g.elements(), parameters_[i].data<T>(), g.data<T>(), m_[i].data<T>(),
+        items.push_back({g.elements(), parameters_[i].data<T>(), numbers_of_gradient<T>(g), m_[i].data<T>(),
                          v_[i].data<T>(), T(1 - eta * settings_[i].weight_decay),
                          T(eta / (1 - std::pow(options_.beta1, t))),
                          T(1 / std::sqrt(1 - std::pow(options_.beta2, t)))});

@@ -4,18 +4,19 @@
 #include <cstdint>
 
 #include "engine/core/device.h"
+#include "engine/optim/gradient.h"
 
 namespace tessera {
 
 // One parameter and the numbers of its step.
 template <class T> struct AdamWItem {
-  int64_t n;     // elements
-  T* p;          // the parameter
-  const T* g;    // its gradient
-  T *m, *v;      // its moments
-  T keep;        // 1 - eta lambda
-  T rate;        // eta / (1 - beta1^t)
-  T correction;  // 1 / sqrt(1 - beta2^t)
+  int64_t n;             // elements
+  T* p;                  // the parameter
+  GradientNumbers<T> g;  // its gradient
+  T *m, *v;              // its moments
+  T keep;                // 1 - eta lambda
+  T rate;                // eta / (1 - beta1^t)
+  T correction;          // 1 / sqrt(1 - beta2^t)
 };
 
 // The numbers of a step that all parameters share.

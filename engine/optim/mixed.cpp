@@ -37,12 +37,26 @@ void MixedWeights::widen_gradients() const { widen(pairs_); }
 
 void MixedWeights::widen_gradient(size_t pair) const { widen(std::span(pairs_).subspan(pair, 1)); }
 
+void MixedWeights::lend_gradients() const {
+  for (const auto& [wide, narrow] : pairs_) {
+    const Tensor gradient = narrow.grad();
+    if (!gradient.defined()) continue;
+    Leaf& leaf = *wide.leaf();
+    check(!wide.grad().defined(), "mixed: the f32 leaf ", wide.shape(),
+          " has a gradient already; call zero_grad(), or widen_gradients() to add a micro-batch's");
+    leaf.grad = gradient;
+    leaf.stale = false;
+  }
+}
+
 void MixedWeights::widen(std::span<const std::pair<Tensor, Tensor>> pairs) const {
   std::vector<MixedItem> items;
   for (const auto& [wide, narrow] : pairs) {
     const Tensor gradient = narrow.grad();
     if (!gradient.defined()) continue;
     Leaf& leaf = *wide.leaf();
+    check(leaf.stale || leaf.grad.dtype() == DType::f32, "mixed: the f32 leaf ", wide.shape(),
+          " has a lent gradient, to which none can be added");
     if (!leaf.grad.defined()) leaf.grad = Tensor::empty(wide.shape(), DType::f32, wide.device());
     items.push_back({wide.elements(), leaf.grad.data<float>(), gradient.data<bf16>(), !leaf.stale});
     leaf.stale = false;

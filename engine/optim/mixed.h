@@ -24,6 +24,11 @@ class MixedWeights {
   /// nothing.
   void widen_gradients() const;
   void widen_gradient(size_t pair) const;  ///< the same for the pair of this number alone
+  /// Makes the bf16 leaves' gradients those of the f32 leaves, without a copy: optimizers and norms read them
+  /// as they are, so that a step has the same bits, and saves some time and memory. Call it instead of
+  /// widen_gradients() where there is one micro-batch and nothing writes to the gradients (clipping does).
+  /// Fails after a widen_gradients() since zero_grad() of the f32 leaves.
+  void lend_gradients() const;
 
  private:
   void widen(std::span<const std::pair<Tensor, Tensor>> pairs) const;

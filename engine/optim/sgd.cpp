@@ -20,7 +20,7 @@ void Sgd::update(double lr, const Tensor& norm) {
       for (size_t i = 0; i < parameters_.size(); ++i) {
         const Tensor g = parameters_[i].grad();
         if (!g.defined()) continue;
-        items.push_back({g.elements(), parameters_[i].data<T>(), g.data<T>(),
+        items.push_back({g.elements(), parameters_[i].data<T>(), numbers_of_gradient<T>(g),
                          b_.empty() ? nullptr : b_[i].data<T>(), T(lr * settings_[i].lr_scale),
                          T(settings_[i].weight_decay)});
       }

@@ -3,16 +3,17 @@
 #include <cstdint>
 
 #include "engine/core/device.h"
+#include "engine/optim/gradient.h"
 
 namespace tessera {
 
 // One parameter and the numbers of its step.
 template <class T> struct SgdItem {
-  int64_t n;       // elements
-  T* p;            // the parameter
-  const T* g;      // its gradient
-  T* b;            // its momentum; null without momentum
-  T rate, lambda;  // eta, weight decay
+  int64_t n;             // elements
+  T* p;                  // the parameter
+  GradientNumbers<T> g;  // its gradient
+  T* b;                  // its momentum; null without momentum
+  T rate, lambda;        // eta, weight decay
 };
 
 // Updates element i by the formula in sgd.h.
