@@ -1,31 +1,37 @@
 #include "engine/core/dispatch.h"
-#include "engine/core/parallel.h"
+#include "engine/cpu/each.h"
 #include "engine/ops/rotary_kernels.h"
 
 namespace tessera {
+
+namespace {
+
+// The pairs of one head, in one vector loop.
+template <bool add, class T>
+void turn_head(int64_t pairs, const Wide<T>* turns, Wide<T> sign, const T* x, T* y) {
+  using W = Wide<T>;
+#pragma omp simd
+  for (int64_t k = 0; k < pairs; ++k) {
+    const W cos = turns[2 * k], sin = sign * turns[2 * k + 1];
+    const W even = W(x[2 * k]), odd = W(x[2 * k + 1]);
+    const W first = even * cos - odd * sin, second = odd * cos + even * sin;
+    store(y[2 * k], add ? W(y[2 * k]) + first : first);
+    store(y[2 * k + 1], add ? W(y[2 * k + 1]) + second : second);
+  }
+}
+
+}  // namespace
 
 template <>
 template <class T>
 void RotaryKernels<Cpu>::turn(const RotarySize& size, const Wide<T>* turns, bool back, const T* x,
                               Target<T> y) {
-  const int64_t rows = size.rows, width = size.width, tokens = size.tokens, pairs = size.pairs;
-  using W = Wide<T>;
-  const W sign = back ? W(-1) : W(1);
-  parallel_for(rows, chunk_length(64, width), [=](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const W* of_token = turns + r % tokens * pairs * 2;
-      for (int64_t head = 0; head < width; head += 2 * pairs) {
-        const T* from = x + r * width + head;
-        T* to = y.data + r * width + head;
-        for (int64_t k = 0; k < pairs; ++k) {
-          const W cos = of_token[2 * k], sin = sign * of_token[2 * k + 1];
-          const W even = W(from[2 * k]), odd = W(from[2 * k + 1]);
-          const W first = even * cos - odd * sin, second = odd * cos + even * sin;
-          to[2 * k] = T(y.add ? W(to[2 * k]) + first : first);
-          to[2 * k + 1] = T(y.add ? W(to[2 * k + 1]) + second : second);
-        }
-      }
-    }
+  const int64_t width = size.width, tokens = size.tokens, pairs = size.pairs;
+  const Wide<T> sign(back ? -1.0f : 1.0f);
+  const auto head = y.add ? turn_head<true, T> : turn_head<false, T>;
+  parallel_rows(size.rows, width, [=](int64_t r) {
+    for (int64_t at = r * width; at < (r + 1) * width; at += 2 * pairs)
+      head(pairs, turns + r % tokens * pairs * 2, sign, x + at, y.data + at);
   });
 }
 
