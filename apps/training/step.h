@@ -83,8 +83,9 @@ struct StepResult {
 /// largest_gradient_norm, changes no weight, moment or statistic.
 ///
 /// In bf16 a copy of the model computes (Micikevicius et al., 2018): the gradients of each micro-batch are
-/// bf16, and are widened and added to f32 ones. Batch norms take their statistics as the options say, and
-/// move their running statistics by each micro-batch in turn.
+/// bf16, and are widened and added to f32 ones; those of a single micro-batch are read as they are. Batch
+/// norms take their statistics as the options say, and move their running statistics by each micro-batch in
+/// turn.
 ///
 /// Where there are several micro-batches, the step draws one number from the pass, and each micro-batch draws
 /// from a stream of its own that is split off by this number and the micro-batch's. So results do not depend
