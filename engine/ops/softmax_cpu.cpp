@@ -1,24 +1,51 @@
+#include <algorithm>
+#include <limits>
+
 #include "engine/core/dispatch.h"
+#include "engine/core/scratch.h"
 #include "engine/cpu/each.h"
 #include "engine/cpu/log_sum_exp.h"
 #include "engine/cpu/row_sums.h"
+#include "engine/cpu/vector_math.h"
 #include "engine/ops/softmax_kernels.h"
 
 namespace tessera {
 
-template <> template <class T> void SoftmaxKernels<Cpu>::forward(bool log, RowsSize size, const T* x, T* y) {
+namespace {
+
+constexpr int of_exponentials = 41;  // key of a thread's scratch memory
+
+// y [width] = softmax(x). The row is copied to whole vectors, ended by -inf, so that each exponential is made
+// once and none by itself.
+template <class T> void softmax_row(int64_t width, const T* x, T* y) {
   using W = Wide<T>;
-  const int64_t rows = size.rows, width = size.width;
-  parallel_rows(rows, width, [=](int64_t i) {
-    const T* row = x + i * width;
-    const LogSumExp<W> z = log_sum_exp(row, width);
-    const W max = z.max, last = log ? z.log() : 1 / z.sum;
-    T* out = y + i * width;
-    if (log)
-      write_each(0, width, out, false, [=](int64_t j) { return W(row[j]) - max - last; });
-    else
-      write_each(0, width, out, false, [=](int64_t j) { return fast_exp(W(row[j]) - max) * last; });
-  });
+  const int64_t whole = whole_vectors<W>(width);
+  W* const e = thread_scratch<W, of_exponentials>(whole);
+  write_each(0, width, e, false, [x](int64_t j) { return W(x[j]); });
+  std::fill(e + width, e + whole, -std::numeric_limits<W>::infinity());
+  Vector<W> most = load_vector(e), sum{};
+  for (int64_t j = lanes<W>; j < whole; j += lanes<W>) most = largest<W>(load_vector(e + j), most);
+  const W max = largest_of_lanes<W>(most);
+  for (int64_t j = 0; j < whole; j += lanes<W>) {
+    const Vector<W> value = exp_of_differences(load_vector(e + j) - max);
+    store_vector(e + j, value);
+    sum += value;
+  }
+  write_each(0, width, y, false, [e, share = 1 / sum_of_lanes<W>(sum)](int64_t j) { return e[j] * share; });
+}
+
+template <class T> void log_softmax_row(int64_t width, const T* x, T* y) {
+  using W = Wide<T>;
+  const LogSumExp<W> z = log_sum_exp(x, width);
+  write_each(0, width, y, false, [x, max = z.max, log = z.log()](int64_t j) { return W(x[j]) - max - log; });
+}
+
+}  // namespace
+
+template <> template <class T> void SoftmaxKernels<Cpu>::forward(bool log, RowsSize size, const T* x, T* y) {
+  const auto row = log ? log_softmax_row<T> : softmax_row<T>;
+  parallel_rows(size.rows, size.width,
+                [=, width = size.width](int64_t i) { row(width, x + i * width, y + i * width); });
 }
 
 template <>
