@@ -32,8 +32,9 @@ Fold::Fold(const Shape& from, const Shape& to) {
 
 namespace {
 
-void run_sum(const Shape& from, const Shape& to, double factor, const Tensor& x, const Tensor& y, bool add) {
-  dispatch(x, "sum", [&]<class Dev, class T>() {
+void run_sum(const char* op, const Shape& from, const Shape& to, double factor, const Tensor& x,
+             const Tensor& y, bool add) {
+  dispatch(x, op, [&]<class Dev, class T>() {
     ReduceKernels<Dev>::template sum<T>(Fold(from, to), factor, x.data<T>(), {y.data<T>(), add});
   });
 }
@@ -68,7 +69,7 @@ Tensor reduce(OpName op, const Tensor& x, const std::vector<int>& axes, bool kee
   const double factor =
       is_mean ? static_cast<double>(to.elements()) / static_cast<double>(from.elements()) : 1;
   const Tensor y = Tensor::empty(keep ? to : without_axes(from, axes), x.dtype(), x.device());
-  run_sum(from, to, factor, x, y, false);
+  run_sum(op->name.data(), from, to, factor, x, y, false);
   const auto backward = [from, to, factor](Gradients& g) {
     const InputGradient dx(g, 0);
     const Tensor& dy = g.dy();
@@ -98,7 +99,7 @@ void add_sum_to(Gradients& g, int i, const Tensor& dy, const Shape& shape, doubl
   if (!g.wants(i)) return;
   if (dy.shape() == shape && factor == 1) return g.add(i, dy);
   const InputGradient dx(g, i);
-  run_sum(dy.shape(), shape, factor, dy, dx.tensor(), dx.add());
+  run_sum("sum", dy.shape(), shape, factor, dy, dx.tensor(), dx.add());
 }
 
 Tensor sum(const Tensor& x) { return sum(x, all_axes(x)); }

@@ -15,8 +15,10 @@ namespace tessera {
 namespace {
 
 // y[walk] = x[walk] or, with `add`, y[walk] += x[walk]; the walk starts at these elements of x and y.
-void copy(const Walk<2>& walk, const Tensor& x, int64_t start_x, const Tensor& y, int64_t start_y, bool add) {
-  dispatch(x, "copy", [&]<class Dev, class T>() {
+// Fails in the name of `op`.
+void copy(const char* op, const Walk<2>& walk, const Tensor& x, int64_t start_x, const Tensor& y,
+          int64_t start_y, bool add) {
+  dispatch(x, op, [&]<class Dev, class T>() {
     CopyKernels<Dev>::template copy<T>(walk, 1, x.data<T>() + start_x, {y.data<T>() + start_y, add});
   });
 }
@@ -63,7 +65,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (broadcast(x.shape(), shape, "broadcast_to") != shape)
     fail("broadcast_to: ", x.shape(), " does not stretch to ", shape);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  copy(make_walk(shape, stretched(x.shape(), shape), row_major(shape)), x, 0, y, 0, false);
+  copy("broadcast_to", make_walk(shape, stretched(x.shape(), shape), row_major(shape)), x, 0, y, 0, false);
   const auto backward = [from = x.shape(), shape](Gradients& g) {
     add_sum_to(g, 0, g.dy().reshape(shape), from);
   };
@@ -74,10 +76,10 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
   const Shape& from = x.shape();
   const auto [shape, source] = permuted("permute", from, row_major(from), order);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  copy(make_walk(shape, source, row_major(shape)), x, 0, y, 0, false);
+  copy("permute", make_walk(shape, source, row_major(shape)), x, 0, y, 0, false);
   const auto backward = [shape = shape, source = source](Gradients& g) {
     const InputGradient dx(g, 0);
-    copy(make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
+    copy("permute", make_walk(shape, row_major(shape), source), g.dy(), 0, dx.tensor(), 0, dx.add());
   };
   const Tensor made = record("permute", y, {x}, backward);
   describe_step(made, [&] {
@@ -103,7 +105,8 @@ Tensor permuted_entry(const Tensor& x, int axis, int64_t i, const std::vector<in
     }
   const auto [shape, source] = permuted("permuted_entry", Shape(sizes), others, order);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  copy(make_walk(shape, source, row_major(shape)), x, i * strides[static_cast<size_t>(gone)], y, 0, false);
+  copy("permuted_entry", make_walk(shape, source, row_major(shape)), x,
+       i * strides[static_cast<size_t>(gone)], y, 0, false);
   return y;
 }
 
@@ -125,7 +128,7 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
   std::vector<Shape> parts;
   int64_t start = 0;
   for (const Tensor& x : tensors) {
-    copy(make_walk(x.shape(), row_major(x.shape()), strides), x, 0, y, start, false);
+    copy("concat", make_walk(x.shape(), row_major(x.shape()), strides), x, 0, y, start, false);
     start += x.dim(axis) * step;
     parts.push_back(x.shape());
   }
@@ -133,7 +136,8 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
     int64_t from = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
       if (const InputGradient dx(g, static_cast<int>(i)); dx)  // dx_i = its slice of dy
-        copy(make_walk(parts[i], strides, row_major(parts[i])), g.dy(), from, dx.tensor(), 0, dx.add());
+        copy("concat", make_walk(parts[i], strides, row_major(parts[i])), g.dy(), from, dx.tensor(), 0,
+             dx.add());
       from += parts[i][axis] * step;
     }
   };
@@ -149,14 +153,14 @@ Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
   const Strides strides = row_major(x.shape());
   const int64_t start = first * strides[static_cast<size_t>(shape.axis(axis))];
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  copy(make_walk(shape, strides, row_major(shape)), x, start, y, 0, false);
+  copy("slice", make_walk(shape, strides, row_major(shape)), x, start, y, 0, false);
   const auto backward = [shape, strides, start](Gradients& g) {
     const InputGradient dx(g, 0);
     if (!dx.add())
       dispatch(dx.tensor(), "slice", [&]<class Dev, class T>() {
         CopyKernels<Dev>::template zero<T>(dx.tensor().elements(), dx.tensor().data<T>());
       });
-    copy(make_walk(shape, row_major(shape), strides), g.dy(), 0, dx.tensor(), start, dx.add());
+    copy("slice", make_walk(shape, row_major(shape), strides), g.dy(), 0, dx.tensor(), start, dx.add());
   };
   const Tensor made = record("slice", y, {x}, backward);
   describe_step(made, [&] {

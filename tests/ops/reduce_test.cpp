@@ -64,6 +64,8 @@ TEST_CASE("reduce: errors") {
   CHECK_THROWS_WITH_AS(mean(x, {-3}), "mean: axis -3 of [2, 3], which has 2", Error);
   CHECK_THROWS_WITH_AS(sum(x, {1, -1}), "sum: axis -1 of [2, 3] is named twice", Error);
   CHECK_THROWS_WITH_AS(mean(Tensor::zeros({0, 2})), "mean: [0, 2] has no elements", Error);
+  CHECK_THROWS_WITH_AS(mean(Tensor::from(std::vector<int64_t>{1, 2}, {2})),
+                       "mean: i64 [2] is not floating; convert it with to(DType::f32)", Error);
   CHECK_THROWS_WITH_AS(max(x, 2), "max: axis 2 of [2, 3], which has 2", Error);
   CHECK_THROWS_WITH_AS(max(Tensor::zeros({0, 2}), 0), "max: axis 0 of [0, 2] has no entry", Error);
 }

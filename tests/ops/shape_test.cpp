@@ -66,6 +66,15 @@ TEST_CASE("shape: a permuted entry is the slice without its axis, permuted") {
     }
 }
 
+TEST_CASE("shape: integers are refused in the op's own name") {
+  const Tensor labels = Tensor::from(std::vector<int64_t>{1, 2}, {2});
+  const std::string rest = ": i64 [2] is not floating; convert it with to(DType::f32)";
+  CHECK_THROWS_WITH_AS(broadcast_to(labels, {3, 2}), ("broadcast_to" + rest).c_str(), Error);
+  CHECK_THROWS_WITH_AS(permute(labels, {0}), ("permute" + rest).c_str(), Error);
+  CHECK_THROWS_WITH_AS(concat({labels, labels}, 0), ("concat" + rest).c_str(), Error);
+  CHECK_THROWS_WITH_AS(slice(labels, 0, 0, 1), ("slice" + rest).c_str(), Error);
+}
+
 TEST_CASE("shape: errors") {
   const Tensor x = Tensor::zeros({2, 3});
   CHECK_THROWS_WITH_AS(permuted_entry(x, 1, 3, {0}),
