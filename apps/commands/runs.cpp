@@ -101,12 +101,15 @@ void add_runs(Command& app) {
       ->capture_default_str()
       ->type_name("KEY");
   command.add_flag("--reverse", options->reversed, "The other way round");
-  command.add_option("--note", options->note, "Add a line to notes.txt of the run DIR, and list nothing")
-      ->type_name("TEXT");
+  Option* note =
+      command.add_option("--note", options->note, "Add a line to notes.txt of the run DIR, and list nothing");
+  note->type_name("TEXT");
   Option* csv =
       command.add_flag("--csv", options->csv, "Print CSV, with a column for every key that differs");
   add_json(command, options->json);
   csv->excludes(command.get_option("--json"));
+  for (const char* of_list : {"--sort", "--reverse", "--csv", "--json"})
+    note->excludes(command.get_option(of_list));
   on_run(command, [options] { return run(*options); });
 }
 

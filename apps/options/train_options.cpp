@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/training/recipe.h"
@@ -46,14 +47,34 @@ int64_t whole_number(const std::string& text, const std::string& option) {
   return number;
 }
 
+// The model of a config file: the whole, or what a training run's config has under "model".
+Json model_in(const std::string& file) {
+  Json config = read_json(file);
+  return config.is_object() && config.contains("model") ? config["model"] : config;
+}
+
+// Fails for a run's folder and for a checkpoint, which hold weights.
+void expect_no_weights(const std::string& model) {
+  const std::filesystem::path path(model);
+  const bool folder = std::filesystem::is_directory(path);
+  if (!folder && path.extension() != ".safetensors") return;
+  const std::filesystem::path config = (folder ? path : path.parent_path()) / "config.json";
+  fail("train: --model ", model, " is a ", folder ? "folder" : "checkpoint",
+       ", and a model is a preset or a config (.json)",
+       std::filesystem::exists(config)
+           ? "; --model " + config.string() + " --init " + model + " trains its model on from its weights"
+           : "");
+}
+
 // A preset's name takes the place of the recipe's, whose own changes stay; a file's config takes all.
 void set_model(Json& document, const std::string& model) {
+  expect_no_weights(model);
   document.erase("preset");
   document.erase("about");  // it is of the model that was there before
   const bool changes_preset =
       document.contains("model") && document["model"].is_object() && !document["model"].contains("arch");
   if (model.ends_with(".json"))
-    document["model"] = read_json(model);
+    document["model"] = model_in(model);
   else if (changes_preset)
     document["model"]["preset"] = model;
   else

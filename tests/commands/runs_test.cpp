@@ -99,4 +99,6 @@ TEST_CASE("runs names a folder that is damaged, one without runs, and none at al
   CHECK(tessera_program("runs " + empty.path().string()).out.find("holds no runs") != std::string::npos);
   check_refused("runs /no/such/folder", "is not a folder");
   check_refused("runs " + empty.path().string() + " --note hello", "is not a run folder");
+  for (const char* option : {"--csv", "--json", "--reverse", "--sort best"})
+    check_refused("runs " + empty.path().string() + " --note hello " + option, "excludes");
 }

@@ -268,6 +268,19 @@ TEST_CASE("a folder with several faults names them all at once") {
     CHECK((said.out + said.err).find(name) != std::string::npos);
 }
 
+TEST_CASE("train --model refuses what holds weights, and tells how to go on from them") {
+  const TemporaryFolder run;
+  const std::string folder = run.path().string();
+  const auto said = [](const std::string& model) {
+    return tessera_program("train --recipe demo --dry-run --model " + model);
+  };
+  CHECK(said(folder).complains_of(" is a folder, and a model is a preset or a config (.json)"));
+  put(run / "config.json", R"({"about": "a run", "model": {"preset": "no-such-preset"}})");
+  for (const std::string& model : {folder, folder + "/best.safetensors"})
+    CHECK(said(model).complains_of("--model " + folder + "/config.json --init " + model));
+  CHECK(said(folder + "/config.json").complains_of("no preset 'no-such-preset'"));  // the run's model alone
+}
+
 TEST_CASE("damaged pictures are named before the first step, and counted by data info") {
   const TemporaryFolder folder;
   Image image(8, 8);
