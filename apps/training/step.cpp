@@ -1,7 +1,6 @@
 #include "apps/training/step.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "apps/training/leaf_arrivals.h"
 #include "engine/autograd/tape.h"
 #include "engine/core/error.h"
-#include "engine/core/replay.h"
 #include "engine/ops/correct.h"
 #include "engine/ops/elementwise.h"
 #include "engine/optim/adamw.h"
@@ -252,51 +250,9 @@ void TrainStep::hand_over_gradients() const {
     mixed_->widen_gradients();
 }
 
-std::unique_ptr<LeafArrivals> TrainStep::send_early(int64_t part, const Tape& tape) {
-  if (watch_) return nullptr;
-  if (!mixed_) return gradients_.send_early(part, tape);
-  return gradients_.send_early(part, tape, &narrow_leaves_,
-                               [this](size_t leaf) { mixed_->widen_gradient(leaf); });
-}
-
 // What ranks say to each other over the host cannot be recorded: of a rank without a micro-batch too.
 bool TrainStep::can_record() const {
   return options_.graph && (ranks_.alone() || std::ssize(parts_) >= ranks_.size());
-}
-
-// Gives every rank the losses and correct answers of all micro-batches.
-void TrainStep::share_results() {
-  const auto parts = std::ssize(parts_);
-  if (parts < ranks_.size()) {  // a rank that computes none has not seen what a loss is like
-    counts_ = largest_of(ranks_, counts_) != 0;
-    const DType type = trainable(model_.parameters).front().second.dtype();
-    if (!losses_.defined()) losses_ = Tensor::zeros({parts}, type, device_);
-  }
-  for (Tensor* numbers : {&losses_, &correct_}) {
-    if (peers_) {
-      gather_on_gpus(*numbers);
-      continue;
-    }
-    const Tensor host = numbers->to(Device::cpu);
-    gather(ranks_, host.raw(), host.elements(), size_of(host.dtype()));
-    numbers->copy_from(host);
-  }
-}
-
-void TrainStep::gather_on_gpus(const Tensor& numbers) {
-  const auto rows_of = [&](int rank) {
-    const Share its = share_of(numbers.dim(0), rank, ranks_.size());
-    return numbers.rows(its.first, its.count);
-  };
-  const Tensor own = rows_of(ranks_.rank());
-  peers_->begin();
-  for (int other = 0; other < ranks_.size(); ++other) {
-    if (other == ranks_.rank()) continue;
-    const Tensor theirs = rows_of(other);
-    if (own.elements() > 0) peers_->send(other, own.raw(), own.bytes());
-    if (theirs.elements() > 0) peers_->receive(other, theirs.raw(), theirs.bytes());
-  }
-  peers_->end();
 }
 
 // Clips, and moves weights, statistics and average, unless the gradient's norm says to leave the step out.
@@ -338,52 +294,6 @@ void TrainStep::replay(double lr, Pass& pass) {
     for (uint64_t i = 0; i < keys_[static_cast<size_t>(part.index)]; ++i) drawn.push_back(its.key());
   });
   recorded_->run(drawn, [&] { optimizer_.step(lr, norm_.rows(1, 1)); });
-}
-
-StepResult TrainStep::finish() {
-  check(!started_.empty(), "step: none is under way");
-  const Started step = std::move(started_.front());
-  started_.pop_front();
-  StepResult result = read_result();
-  if (!result.trouble && step.watch) result.layers = step.watch->figures();
-  if (!result.trouble) return result;
-  explain(step, result);
-  for (std::deque<Started> again = std::exchange(started_, {}); Started & next : again) {
-    Pass pass = next.before;
-    const StepBatch batch = next.batch;
-    begin(batch, std::move(next), pass);
-  }
-  return result;
-}
-
-StepResult TrainStep::read_result() {
-  const std::vector<Tensor> numbers = reads_[static_cast<size_t>(finished_++ % most_under_way())]->finish();
-  const std::vector<double> norm = numbers[0].values();
-  StepResult result;
-  result.note = std::exchange(note_, "");
-  result.gradient_norm = norm[0];
-  for (const double loss : numbers[1].values())
-    if (std::isfinite(result.loss)) result.loss += loss;
-  if (counts_)
-    for (const int64_t correct : numbers[2].integers()) result.correct += correct;
-  if (!std::isfinite(norm[1])) {
-    forget_steps_after_trouble();
-    result.trouble = "";
-  }
-  return result;
-}
-
-// The steps begun since have changed nothing, as norm_ has kept them from it; they are begun again.
-void TrainStep::forget_steps_after_trouble() {
-  optimizer_.undo_step_count();
-  for (; finished_ < begun_; ++finished_) {
-    reads_[static_cast<size_t>(finished_ % most_under_way())]->finish();
-    optimizer_.undo_step_count();
-  }
-  norm_.fill(0);
-  // The search for the reason computes gradients anew, perhaps not all of them, which no graph knows.
-  recorded_.reset();
-  launched_ = 0;
 }
 
 }  // namespace tessera

@@ -1,10 +1,12 @@
-// Why a step was left out.
+// What came of a step, and why it was left out.
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "apps/training/layer_watch.h"
 #include "apps/training/number_watch.h"
 #include "apps/training/step.h"
 #include "engine/autograd/tape.h"
@@ -29,6 +31,52 @@ std::string largest_gradient(const Parameters& parameters) {
 }
 
 }  // namespace
+
+StepResult TrainStep::finish() {
+  check(!started_.empty(), "step: none is under way");
+  const Started step = std::move(started_.front());
+  started_.pop_front();
+  StepResult result = read_result();
+  if (!result.trouble && step.watch) result.layers = step.watch->figures();
+  if (!result.trouble) return result;
+  explain(step, result);
+  for (std::deque<Started> again = std::exchange(started_, {}); Started & next : again) {
+    Pass pass = next.before;
+    const StepBatch batch = next.batch;
+    begin(batch, std::move(next), pass);
+  }
+  return result;
+}
+
+StepResult TrainStep::read_result() {
+  const std::vector<Tensor> numbers = reads_[static_cast<size_t>(finished_++ % most_under_way())]->finish();
+  const std::vector<double> norm = numbers[0].values();
+  StepResult result;
+  result.note = std::exchange(note_, "");
+  result.gradient_norm = norm[0];
+  for (const double loss : numbers[1].values())
+    if (std::isfinite(result.loss)) result.loss += loss;
+  if (counts_)
+    for (const int64_t correct : numbers[2].integers()) result.correct += correct;
+  if (!std::isfinite(norm[1])) {
+    forget_steps_after_trouble();
+    result.trouble = "";
+  }
+  return result;
+}
+
+// The steps begun since have changed nothing, as norm_ has kept them from it; they are begun again.
+void TrainStep::forget_steps_after_trouble() {
+  optimizer_.undo_step_count();
+  for (; finished_ < begun_; ++finished_) {
+    reads_[static_cast<size_t>(finished_ % most_under_way())]->finish();
+    optimizer_.undo_step_count();
+  }
+  norm_.fill(0);
+  // The search for the reason computes gradients anew, perhaps not all of them, which no graph knows.
+  recorded_.reset();
+  launched_ = 0;
+}
 
 void TrainStep::explain(const Started& step, StepResult& result) const {
   std::vector<std::pair<Tensor, Tensor>> statistics;  // the search moves them
