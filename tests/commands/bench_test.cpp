@@ -17,6 +17,7 @@ TEST_CASE("tessera bench train measures itself against the machine") {
   CAPTURE(said.err);
   REQUIRE(said.code == 0);
   const nlohmann::json row = said.json();
+  CHECK(row.at("precision") == "f32");
   for (const char* key : {"images_per_second", "gflops", "gemm_peak_gflops", "share_of_peak",
                           "peak_memory_bytes", "forward_seconds", "backward_seconds", "optimizer_seconds"}) {
     CAPTURE(key);
@@ -54,6 +55,15 @@ TEST_CASE("tessera bench train --presets: a row a preset, or the reason why it h
   CHECK(rows[2]["model"] == "swin");
   CHECK(rows[2]["reason"].get<std::string>().find("24") != std::string::npos);
   CHECK(!rows[2].contains("images_per_second"));
+}
+
+TEST_CASE("tessera bench train and infer say in what they compute") {
+  const std::string of = "--model vit --image-size 16 --classes 4 --batch 4 --steps 1 --warmup 0";
+  CHECK(tessera_program("bench train --precision bf16 " + of).out.find("precision      bf16\n") !=
+        std::string::npos);
+  CHECK(tessera_program("bench train --json --precision bf16 " + of).json()["precision"] == "bf16");
+  CHECK(tessera_program("bench infer --dtype bf16 " + of).out.find("type           bf16\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("tessera bench train: a segmenter's labels are masks") {

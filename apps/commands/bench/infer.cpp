@@ -16,6 +16,7 @@ namespace {
 constexpr Column columns[] = {
     {"model", "model"},
     {"batch", "batch", as_integer},
+    {"dtype", "type"},
     {"threads", "threads", as_integer},
     {"images_per_second", "images/s", as_rate},
     {"batch_seconds", "a batch", as_seconds},
