@@ -15,6 +15,11 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
+bool is_preset(const std::string& name) {
+  const std::vector<std::string> names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 Json preset(const std::string& name, int64_t image_size, int64_t num_classes) {
   for (const Architecture& row : architectures()) {
     if (std::find(row.presets.begin(), row.presets.end(), name) == row.presets.end()) continue;

@@ -9,6 +9,7 @@ namespace tessera {
 
 /// The names of all presets, by architecture.
 std::vector<std::string> preset_names();
+bool is_preset(const std::string& name);
 
 /// The config of a preset for images of image_size x image_size pixels and num_classes classes. Fails for an
 /// unknown name, with the nearest known one, and for a size that the preset cannot cut into patches.

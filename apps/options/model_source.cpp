@@ -29,13 +29,16 @@ Json config_in_checkpoint(const std::string& path) {
   fail(path, ": its metadata holds no config; give the model's config.json instead");
 }
 
-// Fails for a folder, which is no MODEL, with the file in it that is one where it is a run's.
+// Fails for a folder, which is no MODEL, with the file in it that is one where it is a run's. A preset's name
+// is one beside a folder of that name too.
 void check_no_folder(const std::string& model) {
   const std::filesystem::path folder(model);
-  if (!std::filesystem::is_directory(folder)) return;
+  std::error_code unseen;
+  if (is_preset(model) || !std::filesystem::is_directory(folder, unseen)) return;
   std::string hint;
   for (const char* file : {"best.safetensors", "last.safetensors"})
-    if (hint.empty() && std::filesystem::exists(folder / file)) hint = "; give " + (folder / file).string();
+    if (hint.empty() && std::filesystem::exists(folder / file, unseen))
+      hint = "; give " + (folder / file).string();
   fail(model, ": is a folder, and a model is a preset, a config (.json) or a checkpoint (.safetensors)",
        hint);
 }

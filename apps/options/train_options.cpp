@@ -8,6 +8,7 @@
 #include "apps/training/recipe.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
+#include "models/presets.h"
 
 namespace tessera {
 
@@ -53,15 +54,17 @@ Json model_in(const std::string& file) {
   return config.is_object() && config.contains("model") ? config["model"] : config;
 }
 
-// Fails for a run's folder and for a checkpoint, which hold weights.
+// Fails for a run's folder and for a checkpoint, which hold weights. A preset's name is one beside a folder
+// of that name too.
 void expect_no_weights(const std::string& model) {
   const std::filesystem::path path(model);
-  const bool folder = std::filesystem::is_directory(path);
+  std::error_code unseen;
+  const bool folder = !is_preset(model) && std::filesystem::is_directory(path, unseen);
   if (!folder && path.extension() != ".safetensors") return;
   const std::filesystem::path config = (folder ? path : path.parent_path()) / "config.json";
   fail("train: --model ", model, " is a ", folder ? "folder" : "checkpoint",
        ", and a model is a preset or a config (.json)",
-       std::filesystem::exists(config)
+       std::filesystem::exists(config, unseen)
            ? "; --model " + config.string() + " --init " + model + " trains its model on from its weights"
            : "");
 }

@@ -281,6 +281,16 @@ TEST_CASE("train --model refuses what holds weights, and tells how to go on from
   CHECK(said(folder + "/config.json").complains_of("no preset 'no-such-preset'"));  // the run's model alone
 }
 
+TEST_CASE("a preset's name is one beside a folder of that name too") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "vit");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  CHECK(tessera_program("summary vit").code == 0);
+  CHECK(tessera_program("train --dataset shapes --model vit --print-config").code == 0);
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("damaged pictures are named before the first step, and counted by data info") {
   const TemporaryFolder folder;
   Image image(8, 8);
