@@ -1,4 +1,4 @@
-// What ranks send one another in a step.
+// Ranks send one another gradients, losses and counts of correct answers in a step.
 
 #include "apps/training/gpu_peers.h"
 #include "apps/training/leaf_arrivals.h"

@@ -1,4 +1,4 @@
-// What came of a step, and why it was left out.
+// A step's result is read here, and the reason is sought where the step was left out.
 
 #include <fmt/core.h>
 

@@ -6,7 +6,7 @@
 #include "engine/cpu/each.h"
 #include "engine/cpu/log_sum_exp.h"
 #include "engine/cpu/row_sums.h"
-#include "engine/cpu/vector_math.h"
+#include "engine/ops/attention/rows.h"
 #include "engine/ops/softmax_kernels.h"
 
 namespace tessera {
@@ -16,22 +16,17 @@ namespace {
 constexpr int of_exponentials = 41;  // key of a thread's scratch memory
 
 // y [width] = softmax(x). The row is copied to whole vectors, ended by -inf, so that each exponential is made
-// once and none by itself.
+// once, and always by a vector of them.
 template <class T> void softmax_row(int64_t width, const T* x, T* y) {
   using W = Wide<T>;
   const int64_t whole = whole_vectors<W>(width);
   W* const e = thread_scratch<W, of_exponentials>(whole);
   write_each(0, width, e, false, [x](int64_t j) { return W(x[j]); });
   std::fill(e + width, e + whole, -std::numeric_limits<W>::infinity());
-  Vector<W> most = load_vector(e), sum{};
-  for (int64_t j = lanes<W>; j < whole; j += lanes<W>) most = largest<W>(load_vector(e + j), most);
-  const W max = largest_of_lanes<W>(most);
-  for (int64_t j = 0; j < whole; j += lanes<W>) {
-    const Vector<W> value = exp_of_differences(load_vector(e + j) - max);
-    store_vector(e + j, value);
-    sum += value;
-  }
-  write_each(0, width, y, false, [e, share = 1 / sum_of_lanes<W>(sum)](int64_t j) { return e[j] * share; });
+  W max, sum;
+  row_maxima<W>(1, whole, {e, whole}, &max);
+  exponentials<W>(1, whole, {e, whole}, &max, &sum);
+  write_each(0, width, y, false, [e, share = 1 / sum](int64_t j) { return e[j] * share; });
 }
 
 template <class T> void log_softmax_row(int64_t width, const T* x, T* y) {
