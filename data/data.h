@@ -8,6 +8,7 @@
 #include "data/check.h"
 #include "data/dataset.h"
 #include "data/fetch/fetch.h"
+#include "data/file_look.h"
 #include "data/formats/image.h"
 #include "data/loader.h"
 #include "data/memory_dataset.h"

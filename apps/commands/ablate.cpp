@@ -11,14 +11,12 @@
 #include <set>
 
 #include "apps/commands/commands.h"
-#include "apps/options/options.h"
+#include "apps/options/ablation_plan.h"
 #include "apps/options/redirect.h"
-#include "apps/reporting/ablation.h"
 #include "apps/reporting/run_report.h"
 #include "apps/reporting/table.h"
 #include "apps/training/config_checks.h"
 #include "apps/training/interrupt.h"
-#include "apps/training/recipe.h"
 #include "apps/training/session.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
@@ -30,85 +28,6 @@ namespace tessera {
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Options {
-  Command* command = nullptr;
-  std::string recipe, dataset, data, out;
-  std::vector<std::string> grid, assignments;
-  int64_t seeds = 1, epochs = 0;
-  bool json = false;
-  Device device = Device::cpu;
-
-  bool given(const std::string& option) const { return command->given(option); }
-};
-
-// The grid as a whole, as ablation.json holds it.
-struct Ablation {
-  Json base;  // the config that every cell starts from
-  std::vector<Switch> switches;
-  std::vector<Choice> choices;
-  int64_t seeds = 1, first_seed = 0;
-  fs::path out;
-
-  Json config(size_t choice, int64_t seed) const {
-    Json document = base;
-    for (size_t i = 0; i < switches.size(); ++i)
-      set_key(document, switches[i].key, choices[choice][i], "--grid " + switches[i].key);
-    document["seed"] = first_seed + seed;
-    return document;
-  }
-  fs::path folder(size_t choice, int64_t seed) const {
-    return out / choice_folder(switches, choices[choice]) / ("seed-" + std::to_string(first_seed + seed));
-  }
-};
-
-Ablation ablation_of(const Options& options) {
-  Ablation a;
-  a.base = read_recipe(options.recipe);
-  check(a.base.is_object(), "recipe ", options.recipe, ": is not an object with the keys of a config.json");
-  if (options.given("--dataset")) set_key(a.base, "data.name", options.dataset, "--dataset");
-  if (options.given("--data"))
-    set_key(a.base, "data.dir", fs::absolute(options.data).lexically_normal().string(), "--data");
-  if (options.given("--epochs")) set_key(a.base, "epochs", options.epochs, "--epochs");
-  for (const std::string& assignment : options.assignments) set_key(a.base, assignment);
-  if (options.given("--data")) check_folder(read_train_config(a.base, "ablate").data.name, options.data);
-  a.switches = read_switches(options.grid);
-  a.choices = choices_of(a.switches);
-  a.seeds = options.seeds;
-  const Json seed = a.base.value("seed", Json(0));
-  check(seed.is_number_integer(), "ablate: seed is ", seed.dump(), ", wanted an integer");
-  a.first_seed = seed.get<int64_t>();
-  a.out = options.out;
-  return a;
-}
-
-// The folder has cells where any ablation has begun one there.
-bool has_cells(const fs::path& folder) {
-  return std::ranges::any_of(fs::recursive_directory_iterator(folder), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == "config.json";
-  });
-}
-
-// Writes ablation.json, which says what the folder holds. Fails if the folder holds another ablation, unless
-// that one has no cell yet, as where a misspelt grid was refused.
-void claim(const Ablation& a) {
-  Json grid = Json::object();
-  for (const Switch& s : a.switches) grid[s.key] = s.values;
-  const Json document{{"base", a.base}, {"grid", grid}, {"seeds", a.seeds}};
-  const fs::path file = a.out / "ablation.json";
-  if (fs::exists(file)) {
-    Json there = read_json(file);
-    const bool same =
-        there.is_object() && there.value("base", Json()) == a.base && there.value("grid", Json()) == grid;
-    check(same || !has_cells(a.out), a.out.string(),
-          ": holds another ablation (see ablation.json); go on with the command that began ",
-          "it, or give another --out");
-  }
-  std::error_code error;
-  fs::create_directories(a.out, error);
-  check(!error, a.out.string(), ": the folder cannot be made: ", error.message());
-  write_json(file, document);
-}
 
 bool is_finished(const fs::path& folder) {
   if (!fs::exists(folder / "config.json")) return false;
@@ -247,7 +166,7 @@ ExitCode exit_code(const Outcomes& outcomes) {
   return any_failed ? ExitCode::check_failed : any_done ? ExitCode::done : ExitCode::bad_usage;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run(const AblateOptions& options) {
   const Ablation a = ablation_of(options);
   const Task task = task_of(read_train_config(a.base, "ablate").model);
   claim(a);
@@ -287,33 +206,8 @@ void add_ablate(Command& app) {
       "before the first run, and the others run. "
       "The table has mean and sample deviation over the seeds; table.md and table.csv lie in the folder. The "
       "first two examples are Tables 4 and 5 of \"Vision Transformer for Small-Size Datasets\".");
-  auto options = std::make_shared<Options>();
-  options->command = &command;
-  command
-      .add_option("--recipe", options->recipe, "What all cells start from: a built-in recipe or a JSON file")
-      ->required()
-      ->type_name("NAME|FILE");
-  command.add_option("--grid", options->grid, "A key of the config and its values; several make a grid")
-      ->required()
-      ->type_name("KEY=V,V...")
-      ->allow_extra_args(false);
-  command.add_option("--seeds", options->seeds, "Runs of each choice, their seeds one apart")
-      ->check(between(1, 1000))
-      ->capture_default_str()
-      ->type_name("N");
-  command.add_option("--out", options->out, "The folder of all the runs and the table")
-      ->required()
-      ->type_name("DIR");
-  command.add_option("--set", options->assignments, "Set any key of the config for all cells")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command.add_option("--dataset", options->dataset, "Data set, see tessera data")->type_name("NAME");
-  command.add_option("--data", options->data, "The data set's folder")->type_name("DIR");
-  command.add_option("--epochs", options->epochs, "How often to go through the training images")
-      ->type_name("N");
-  add_device(command, options->device);
-  add_threads(command);
-  add_json(command, options->json);
+  auto options = std::make_shared<AblateOptions>();
+  add_ablate_options(command, *options);
   on_run(command, [options] { return run(*options); });
 }
 

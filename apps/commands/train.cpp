@@ -26,7 +26,7 @@
 #include "apps/training/run_identity.h"
 #include "apps/training/saved_state.h"
 #include "apps/training/session.h"
-#include "data/check.h"
+#include "data/file_look.h"
 #include "data/registry.h"
 
 namespace tessera {
@@ -267,28 +267,6 @@ void add_train(Command& app) {
        "tessera train --resume runs/cifar", "tessera train --resume runs/cifar --epochs 200"});
   auto options = std::make_shared<TrainOptions>();
   add_train_options(command, *options);
-  std::string recipes = "\nBuilt-in recipes, among those of --list-recipes:";
-  for (const BuiltInRecipe& recipe : built_in_recipes()) {
-    if (recipe.group != built_in_recipes().front().group) break;
-    recipes += fmt::format("\n  {:<28}{}", recipe.name, recipe.about);
-  }
-  recipes +=
-      "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
-  command.add_to_footer(
-      "\n" + recipes +
-      "\n\nlvvit-* and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
-      "by\n"
-      "  --set data.token_labels=DIR"
-      "\nfor CLASS/NAME.JPEG DIR/CLASS/NAME.safetensors, with \"token_labels\" [2, T, h, w]: the T largest "
-      "logits at "
-      "each\nplace, and their classes."
-      "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after one "
-      "leaves\nat once. --json prints the run's events, a line of JSON each. --time fits the run to the "
-      "speed "
-      "that is seen;\nits steps are in config.json, so a plain --resume goes on to the same end, without "
-      "regard "
-      "to the clock. A step whose loss or gradient is not finite changes nothing; three in a row end the "
-      "run.");
   on_run(command, [options] {
     std::signal(SIGPIPE, SIG_IGN);  // a run goes on where nobody reads its output any more
     if (options->list_recipes) return list(options->json);

@@ -1,7 +1,8 @@
 #pragma once
 
 // Commands and their options, and the program that runs the one which was given. CLI11 parses the arguments;
-// it takes seconds to compile, so command.cpp alone includes it. The functions here have CLI11's names.
+// it takes seconds to compile, so command.cpp and program.cpp alone include it. The functions here have
+// CLI11's names.
 //
 //   void add_models(Command& app) {
 //     Command& command = add_command(app, "models", "List the presets.", {"tessera models --json"});

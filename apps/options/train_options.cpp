@@ -1,5 +1,7 @@
 #include "apps/options/train_options.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -82,6 +84,33 @@ void set_model(Json& document, const std::string& model) {
     document["model"]["preset"] = model;
   else
     document["model"] = model;
+}
+
+// What --help says after the examples.
+std::string train_footer() {
+  std::string recipes = "\nBuilt-in recipes, among those of --list-recipes:";
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.group != built_in_recipes().front().group) break;
+    recipes += fmt::format("\n  {:<28}{}", recipe.name, recipe.about);
+  }
+  recipes +=
+      "\n  MODEL-DATASET               a row of a paper's table: sl-vit-tiny-imagenet, sp-vit-s-imagenet";
+  return "\n" + recipes +
+         "\n\nlvvit-* and sp-vit-* learn from a teacher's maps of their training pictures, if they are given "
+         "by"
+         "\n  --set data.token_labels=DIR"
+         "\nfor CLASS/NAME.JPEG DIR/CLASS/NAME.safetensors, with \"token_labels\" [2, T, h, w]: the T "
+         "largest "
+         "logits at each"
+         "\nplace, and their classes."
+         "\n\nCtrl-C, SIGTERM or SIGUSR1 ends the step, saves and leaves with 130, 143 or 138; Ctrl-C after "
+         "one "
+         "leaves"
+         "\nat once. --json prints the run's events, a line of JSON each. --time fits the run to the speed "
+         "that "
+         "is seen;"
+         "\nits steps are in config.json, so a plain --resume goes on to the same end, without regard to the "
+         "clock. A step whose loss or gradient is not finite changes nothing; three in a row end the run.";
 }
 
 }  // namespace
@@ -204,6 +233,7 @@ void add_train_options(Command& command, TrainOptions& o) {
   add_json(command, o.json);
   command.add_flag("--tensorboard", o.tensorboard, "Write TensorBoard's event files into the run folder too");
   add_computing_options(command, o.computing);
+  command.add_to_footer(train_footer());
 }
 
 }  // namespace tessera

@@ -1,7 +1,5 @@
 #include "data/formats/mat.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +9,7 @@
 #include <optional>
 
 #include "data/formats/folder.h"
+#include "data/formats/mat_source.h"
 #include "engine/core/error.h"
 
 namespace tessera {
@@ -35,7 +34,6 @@ enum Type : uint32_t {
 };
 
 constexpr int64_t header_bytes = 128, most_bytes = int64_t{1} << 31;
-constexpr size_t piece = size_t{1} << 16;
 // Values may be kept before the whole file is known to be sound: as many bytes as the file has and these.
 constexpr int64_t allowance = int64_t{48} << 20;
 
@@ -45,109 +43,12 @@ int64_t size_of_type(uint32_t type) {
   return type < sizes.size() ? sizes[type] : 0;
 }
 
-// A sequence of bytes of the file, read from `at` on, at most `limit`. Errors give the offset.
-class Source {
- public:
-  Source(std::ifstream& file, std::string path, int64_t at, int64_t limit)
-      : file_(file), path_(std::move(path)), at_(at), end_(at + limit) {}
-  virtual ~Source() = default;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
-
-  virtual void read(void* to, size_t count) { read_file(to, count); }
-  virtual std::string place() const { return "at byte " + std::to_string(at_); }
-
-  void skip(int64_t count) {
-    std::array<uint8_t, piece> bytes;
-    for (; count > 0; count -= static_cast<int64_t>(piece))
-      read(bytes.data(), std::min(piece, static_cast<size_t>(count)));
-  }
-  template <class... Parts> [[noreturn]] void refuse(const Parts&... parts) const {
-    fail(path_, ": ", place(), ": ", parts...);
-  }
-  template <class... Parts> void demand(bool holds, const Parts&... parts) const {
-    if (!holds) refuse(parts...);
-  }
-
- protected:
-  int64_t left() const { return end_ - at_; }
-  void read_file(void* to, size_t count) {
-    if (static_cast<int64_t>(count) > left())
-      fail(path_, ": at byte ", at_, ": ends here, ", count, " more bytes were expected");
-    file_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
-    check(file_.gcount() == static_cast<std::streamsize>(count), path_, ": at byte ", at_,
-          ": cannot be read");
-    at_ += static_cast<int64_t>(count);
-  }
-
- private:
-  std::ifstream& file_;
-  std::string path_;
-  int64_t at_, end_;
-};
-
-// The content of a compressed element of `limit` bytes at offset `at`.
-class Inflated : public Source {
- public:
-  Inflated(std::ifstream& file, const std::string& path, int64_t at, int64_t limit)
-      : Source(file, path, at, limit), begins_(at) {
-    demand(inflateInit(&stream_) == Z_OK, "zlib cannot start");
-  }
-  ~Inflated() override { inflateEnd(&stream_); }
-
-  void read(void* to, size_t count) override {
-    stream_.next_out = static_cast<Bytef*>(to);
-    stream_.avail_out = static_cast<uInt>(count);
-    while (stream_.avail_out > 0) {
-      demand(!ended_, "the compressed data ends here, ", stream_.avail_out, " more bytes were expected");
-      step();
-    }
-    inflated_ += static_cast<int64_t>(count);
-  }
-
-  // Checks that stream and element end here, and the stream's checksum.
-  void finish() {
-    uint8_t extra = 0;
-    stream_.next_out = &extra;
-    stream_.avail_out = 1;
-    while (!ended_ && stream_.avail_out > 0) step();
-    demand(stream_.avail_out == 1, "the compressed data goes on after its array");
-    demand(left() == 0 && stream_.avail_in == 0, left() + stream_.avail_in,
-           " bytes follow the end of the compressed data");
-  }
-
-  std::string place() const override {
-    return "byte " + std::to_string(inflated_) + " of what the compressed data at byte " +
-           std::to_string(begins_) + " holds";
-  }
-
- private:
-  void step() {
-    if (stream_.avail_in == 0 && left() > 0) {
-      const size_t count = std::min(piece, static_cast<size_t>(left()));
-      read_file(buffer_.data(), count);
-      stream_.next_in = buffer_.data();
-      stream_.avail_in = static_cast<uInt>(count);
-    }
-    const bool starved = stream_.avail_in == 0;
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    ended_ = code == Z_STREAM_END;
-    demand(code == Z_OK || ended_ || (code == Z_BUF_ERROR && !starved),
-           starved ? "the compressed data is cut short" : "the compressed data is damaged");
-  }
-
-  int64_t begins_, inflated_ = 0;
-  z_stream stream_{};
-  bool ended_ = false;
-  std::array<uint8_t, piece> buffer_;
-};
-
 struct Tag {
   uint32_t type, bytes;
   std::optional<std::array<uint8_t, 4>> small;  // a small element has its data inside the tag
 };
 
-Tag read_tag(Source& from) {
+Tag read_tag(MatSource& from) {
   std::array<uint32_t, 2> words;
   from.read(words.data(), 8);
   if (words[0] >> 16 == 0) return {words[0], words[1], std::nullopt};
@@ -159,7 +60,7 @@ Tag read_tag(Source& from) {
 int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 // Reads a short element and its padding. `budget` is the number of bytes that its matrix has left.
-std::vector<uint8_t> read_short(Source& from, const Tag& tag, size_t most, int64_t& budget,
+std::vector<uint8_t> read_short(MatSource& from, const Tag& tag, size_t most, int64_t& budget,
                                 const char* what) {
   from.demand(tag.bytes > 0 && tag.bytes <= most, "the ", what, " of an array take ", tag.bytes,
               " bytes; 1 to ", most, " are read");
@@ -173,7 +74,7 @@ std::vector<uint8_t> read_short(Source& from, const Tag& tag, size_t most, int64
   return bytes;
 }
 
-void read_flags(Source& from, int64_t& budget, MatArray& array) {
+void read_flags(MatSource& from, int64_t& budget, MatArray& array) {
   const Tag tag = read_tag(from);
   from.demand(tag.type == uint32 && tag.bytes == 8 && !tag.small,
               "an array begins with its flags, here is an element of type ", tag.type, " and ", tag.bytes,
@@ -185,7 +86,7 @@ void read_flags(Source& from, int64_t& budget, MatArray& array) {
   from.demand((flags[1] & 0x08u) == 0, "an array of complex numbers; real ones are read");
 }
 
-void read_sizes(Source& from, int64_t& budget, MatArray& array) {
+void read_sizes(MatSource& from, int64_t& budget, MatArray& array) {
   const Tag tag = read_tag(from);
   from.demand(tag.type == int32 && tag.bytes >= 8 && tag.bytes % 4 == 0, "the sizes of an array have type ",
               tag.type, " and ", tag.bytes, " bytes; at least two int32 were expected");
@@ -201,7 +102,7 @@ void read_sizes(Source& from, int64_t& budget, MatArray& array) {
   }
 }
 
-void read_name(Source& from, int64_t& budget, MatArray& array) {
+void read_name(MatSource& from, int64_t& budget, MatArray& array) {
   const Tag tag = read_tag(from);
   from.demand(tag.type == int8, "the name of an array has type ", tag.type, ", not int8 (1)");
   const std::vector<uint8_t> bytes = read_short(from, tag, 63, budget, "name");
@@ -214,7 +115,7 @@ void read_name(Source& from, int64_t& budget, MatArray& array) {
 }
 
 // Reads the values if they fit in `room`, which shrinks by their size; otherwise skips and so verifies them.
-void read_values(Source& from, int64_t& budget, int64_t& room, MatArray& array) {
+void read_values(MatSource& from, int64_t& budget, int64_t& room, MatArray& array) {
   const Tag tag = read_tag(from);
   const int64_t each = size_of_type(tag.type), wanted = array.elements() * each;
   budget -= 8;
@@ -239,7 +140,7 @@ void read_values(Source& from, int64_t& budget, int64_t& room, MatArray& array) 
   from.skip(budget);
 }
 
-MatArray read_matrix(Source& from, const Tag& tag, int64_t& room) {
+MatArray read_matrix(MatSource& from, const Tag& tag, int64_t& room) {
   from.demand(tag.type == matrix && !tag.small, "an element of type ", tag.type, "; arrays (14) are read");
   int64_t budget = tag.bytes;
   MatArray array;
@@ -271,13 +172,13 @@ std::vector<MatArray> read_arrays(const fs::path& path, int64_t size, int64_t& r
   check_header(file, path.string(), size);
   std::vector<MatArray> arrays;
   for (int64_t at = header_bytes; at < size;) {
-    Source from(file, path.string(), at, size - at);
+    MatSource from(file, path.string(), at, size - at);
     const Tag tag = read_tag(from);
     const int64_t bytes = tag.bytes;
     from.demand(!tag.small && bytes <= size - at - 8, "an element of ", bytes, " bytes, the file has ",
                 size - at - 8, " more; cut short?");
     if (tag.type == compressed) {
-      Inflated inflated(file, path.string(), at + 8, bytes);
+      InflatedMatSource inflated(file, path.string(), at + 8, bytes);
       const Tag inner = read_tag(inflated);
       arrays.push_back(read_matrix(inflated, inner, room));
       inflated.finish();

@@ -16,6 +16,7 @@
 #include "engine/core/error.h"
 #include "engine/core/scratch.h"
 #include "engine/cuda/algorithm_file.h"
+#include "engine/cuda/descriptors.h"
 #include "engine/cuda/graph.h"
 #include "engine/cuda/parts.h"
 #include "engine/cuda/side_stream.h"
@@ -31,25 +32,6 @@ void expect_blas(cublasStatus_t status, const char* what, const MatrixProduct& p
   fail("cublas: ", what, ": ", cublasLtGetStatusString(status), ", product [", p.m, ", ", p.k, "] x [", p.k,
        ", ", p.n, "] x ", p.count);
 }
-
-// A descriptor of cuBLASLt that is destroyed at the end of its scope.
-template <class Handle, cublasStatus_t (*destroy)(Handle)> class Owned {
- public:
-  Owned() = default;
-  ~Owned() {
-    if (handle_) destroy(handle_);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  Handle* address() { return &handle_; }
-  operator Handle() const { return handle_; }
-
- private:
-  Handle handle_ = nullptr;
-};
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
 template <class T>
 inline constexpr cudaDataType_t data_type = std::is_same_v<T, float>    ? CUDA_R_32F

@@ -5,32 +5,14 @@
 #include <sstream>
 
 #include "data/formats/image.h"
-#include "tests/commands/program.h"
+#include "tests/commands/short_run.h"
 
 using namespace tessera;
 
 namespace {
 
-// 6 steps an epoch that take moments.
-const std::string tiny =
-    " --dataset shapes --image-size 16 --model sl-vit --seed 5"
-    " --set data.train_images=96 --set data.validation_images=40 --set model.dim=16 --set model.depth=2"
-    " --set 'model.attention={\"heads\":2,\"head_dim\":8}'";
-
-Said train(const TemporaryFolder& folder, const std::string& more) {
-  return tessera_program("train --out " + (folder / "run").string() + tiny + " " + more);
-}
-
 nlohmann::json config_of(const TemporaryFolder& folder) {
   return nlohmann::json::parse(bytes_of(folder / "run" / "config.json"));
-}
-
-// The events of a run, or what --json prints of them.
-std::vector<nlohmann::json> lines_of(const std::string& text) {
-  std::vector<nlohmann::json> all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
-  return all;
 }
 
 double last_rate(const TemporaryFolder& folder) {
@@ -180,68 +162,6 @@ TEST_CASE("--overfit-batch tells a model that learns its batch from one that can
   CHECK(still.code == 1);
   CHECK(still.json()["learned"] == false);
   CHECK(folder.entries() == 0);
-}
-
-TEST_CASE("--quiet, --verbose and --json say little, much, and events") {
-  const TemporaryFolder folder;
-  const std::string common = "--batch 16 --epochs 2 ";
-  SUBCASE("quiet") {
-    const Said said = train(folder, common + "--quiet --note 'a first try'");
-    CAPTURE(said.err);
-    REQUIRE(said.code == 0);
-    CHECK(said.out.starts_with("\nDone in f32: best top-1"));
-    CHECK(std::count(said.out.begin(), said.out.end(), '\n') == 2);
-    CHECK(bytes_of(folder / "run" / "notes.txt").find("  a first try\n") != std::string::npos);
-  }
-  SUBCASE("verbose") {
-    const Said said = train(folder, common + "--verbose");
-    for (int step = 1; step <= 6; ++step)
-      CHECK(said.out.find("epoch 2/2 step " + std::to_string(step) + "/6") != std::string::npos);
-    CHECK(said.out.find("  gradient ") != std::string::npos);
-    CHECK(said.out.find('\033') == std::string::npos);  // no colours in a file
-  }
-  SUBCASE("json") {
-    const Said said = train(folder, common + "--json");
-    CAPTURE(said.err);
-    REQUIRE(said.code == 0);
-    const auto events = lines_of(said.out);
-    REQUIRE(events.size() == 4);
-    CHECK(events[1]["event"] == "epoch");
-    CHECK(events[2]["top1"].is_number());
-    CHECK(said.out == bytes_of(folder / "run" / "events.jsonl"));
-  }
-}
-
-TEST_CASE("a run goes on where nobody reads its output") {
-  const TemporaryFolder folder;
-  const Said said = tessera_program("train --out " + (folder / "run").string() + tiny +
-                                    " --batch 16 --epochs 3 --verbose | head -1");
-  CHECK(said.code == 0);
-  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
-}
-
-TEST_CASE("a run goes on where its errors went to the same reader, who is gone") {
-  const TemporaryFolder folder;
-  const std::string command = program_path() + " train --out " + (folder / "run").string() + tiny +
-                              " --batch 16 --epochs 3 --verbose",
-                    code = folder / "code";
-  CHECK(std::system(("( " + command + "; echo $? >" + code + " ) 2>&1 | head -1 >/dev/null").c_str()) == 0);
-  CHECK(bytes_of(code) == "0\n");
-  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
-}
-
-TEST_CASE("events that --json could not print are told of, and stand in the run") {
-  if (!std::filesystem::exists("/dev/full")) return;
-  const TemporaryFolder folder;
-  const std::string err = folder / "err";
-  const int status =
-      std::system((program_path() + " train --json --quiet --out " + (folder / "run").string() + tiny +
-                   " --batch 16 --epochs 1 >/dev/full 2>" + err)
-                      .c_str());
-  CHECK(WEXITSTATUS(status) == 2);
-  CHECK(bytes_of(err).find("standard output cannot be written: No space left on device") !=
-        std::string::npos);
-  CHECK(bytes_of(folder / "run" / "events.jsonl").find("\"finished\"") != std::string::npos);
 }
 
 TEST_CASE("a preset's name stays with the run") {

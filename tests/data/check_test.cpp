@@ -1,5 +1,6 @@
 #include "data/check.h"
 
+#include "data/file_look.h"
 #include "data/registry.h"
 #include "tests/data/files.h"
 

@@ -54,7 +54,7 @@ const std::map<std::string, Names, std::less<>> layers = {
     {"apps/reporting", below_apps + Names{"apps/training"}},
     {"apps/inspector", below_apps + Names{"apps/training", "apps/reporting"}},
     {"apps/exporting", below_apps + Names{"apps/training", "apps/inspector"}},
-    {"apps/options", below_apps + Names{"apps/training", "apps/reporting"}},
+    {"apps/options", below_apps + Names{"apps/training", "apps/reporting", "apps/inspector"}},
     {"apps/ranks", below_apps + Names{"apps/training", "apps/options"}},
     {"apps/commands", below_apps + Names{"apps/training", "apps/reporting", "apps/inspector",
                                          "apps/exporting", "apps/options", "apps/ranks"}},
@@ -126,7 +126,8 @@ std::optional<std::string> objection(const std::string& file, const Include& inc
     if (lean && starts_with_any(include.path, {"fmt/", "CLI/", "stb", "zlib.h", "jpeglib.h", "turbojpeg.h",
                                                "nettle/", "archive", "curl/", "doctest/", "benchmark/"}))
       return "engine and models need OpenBLAS, oneTBB and nlohmann/json alone";
-    if (include.path.starts_with("CLI/") && file != "apps/options/command.cpp")
+    if (include.path.starts_with("CLI/") && file != "apps/options/command.cpp" &&
+        file != "apps/options/program.cpp")
       return "CLI11 takes seconds to compile: apps/options/command.h has what a command needs";
     return std::nullopt;
   }

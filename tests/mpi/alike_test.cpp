@@ -97,3 +97,20 @@ TEST_CASE("ranks that would save or end at other steps are refused, and so is a 
   // then.
   refused("sleep 60", "waited 3 seconds for the other ranks to join");
 }
+
+TEST_CASE("a rank with another config is refused, and so is a second run in the folder") {
+  if (!with_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const std::string one = "train --out " + run + few_batches(small_vit_of_ranks);
+  const Said differing = on_ranks(1, one + " : -n 1 " + program_path() + " " + one + " --seed 7");
+  CAPTURE(differing.err);
+  CHECK(differing.code == 2);
+  CHECK(differing.err.find("rank 1 has another config than rank 0") != std::string::npos);
+  CHECK(!std::filesystem::exists(run));
+
+  REQUIRE(on_ranks(2, one).code == 0);
+  const Said again = on_ranks(2, one);
+  CHECK(again.code == 2);
+  CHECK(again.err.find("holds a run already") != std::string::npos);
+}

@@ -137,35 +137,6 @@ TEST_CASE("a run that was stopped goes on with another number of ranks, with the
   check_same_bytes(whole, run);
 }
 
-TEST_CASE("a rank with another config is refused, and so is a second run in the folder") {
-  if (!with_mpi()) return;
-  const TemporaryFolder folder;
-  const std::string run = folder / "run";
-  const std::string one = "train --out " + run + few_batches(small_vit_of_ranks);
-  const Said differing = on_ranks(1, one + " : -n 1 " + program_path() + " " + one + " --seed 7");
-  CAPTURE(differing.err);
-  CHECK(differing.code == 2);
-  CHECK(says_line(differing, "rank 1 has another config than rank 0"));
-  CHECK(!std::filesystem::exists(run));
-
-  REQUIRE(on_ranks(2, one).code == 0);
-  const Said again = on_ranks(2, one);
-  CHECK(again.code == 2);
-  CHECK(says_line(again, "holds a run already"));
-}
-
-TEST_CASE("processes that no MPI joins do not train the same run twice") {
-  const TemporaryFolder folder;
-  for (const auto& [variables, launcher] :
-       {std::pair("WORLD_SIZE=2 RANK=0", "torchrun"), {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0", "srun"}}) {
-    const Said said = tessera_program(
-        "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks), variables);
-    CHECK(said.code == 2);
-    CHECK(says_line(said, std::string(launcher) + " started 2 processes"));
-    CHECK(!std::filesystem::exists(folder / "run"));
-  }
-}
-
 TEST_CASE("ranks that are killed at random lose nothing: the run goes on and has the same bytes") {
   if (!with_mpi()) return;
   const TemporaryFolder folder;

@@ -131,3 +131,15 @@ TEST_CASE("the patience of ranks is a number of seconds") {
   CHECK(rank_patience() == std::chrono::seconds(25));
   unsetenv("TESSERA_RANK_PATIENCE");
 }
+
+TEST_CASE("processes that no MPI joins do not train the same run twice") {
+  const TemporaryFolder folder;
+  for (const auto& [variables, launcher] :
+       {std::pair("WORLD_SIZE=2 RANK=0", "torchrun"), {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0", "srun"}}) {
+    const Said said = tessera_program(
+        "train --out " + (folder / "run").string() + few_batches(small_vit_of_ranks), variables);
+    CHECK(said.code == 2);
+    CHECK(said.err.find(std::string(launcher) + " started 2 processes") != std::string::npos);
+    CHECK(!std::filesystem::exists(folder / "run"));
+  }
+}

@@ -45,6 +45,14 @@ inline std::string in_quotes(const std::vector<std::string>& words) {
   return text;
 }
 
+// Runs a command; what it says.
+inline Said shell(const std::string& command) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out", err = folder / "err";
+  const int status = std::system((command + " >" + out + " 2>" + err).c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, bytes_of(out), bytes_of(err)};
+}
+
 // Every file in the folder can be read: tensors, all finite, JSON, rows of metrics of the same width. What is
 // there of a file that is being written is counted, not read.
 inline int check_readable(const std::filesystem::path& run) {

@@ -9,7 +9,7 @@
 #include "apps/options/data_source.h"
 #include "apps/options/options.h"
 #include "apps/reporting/table.h"
-#include "data/check.h"
+#include "data/file_look.h"
 #include "data/registry.h"
 #include "engine/core/error.h"
 #include "engine/core/printable.h"
