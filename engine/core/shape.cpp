@@ -26,9 +26,9 @@ const Shape& Shape::checked() const {
   return *this;
 }
 
-int Shape::axis(int i) const {
+int Shape::axis(int i, const char* op) const {
   const int at = i < 0 ? i + rank_ : i;
-  if (at < 0 || at >= rank_) fail("shape: axis ", i, " of ", *this, ", which has ", rank_);
+  if (at < 0 || at >= rank_) fail(op, ": axis ", i, " of ", *this, ", which has ", rank_);
   return at;
 }
 

@@ -23,8 +23,8 @@ class Shape {
   int rank() const { return rank_; }
   /// The size of axis i; a negative i counts from the back (-1 is the last). Fails out of range.
   int64_t operator[](int i) const { return sizes_[static_cast<size_t>(axis(i))]; }
-  /// The index of axis i counted from the front; fails out of range.
-  int axis(int i) const;
+  /// The index of axis i counted from the front. Fails out of range, in the name of `op`.
+  int axis(int i, const char* op = "shape") const;
   /// The product of all sizes; 1 for a scalar.
   int64_t elements() const;
   /// The product of the sizes of axes [first, last).

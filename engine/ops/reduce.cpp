@@ -44,9 +44,7 @@ Shape folded(const Shape& shape, const std::vector<int>& axes, const char* what)
   Shape result = shape;
   std::vector<bool> named(static_cast<size_t>(shape.rank()), false);
   for (const int i : axes) {
-    check(i >= -shape.rank() && i < shape.rank(), what, ": axis ", i, " of ", shape, ", which has ",
-          shape.rank());
-    const size_t axis = static_cast<size_t>(shape.axis(i));
+    const size_t axis = static_cast<size_t>(shape.axis(i, what));
     check(!named[axis], what, ": axis ", i, " of ", shape, " is named twice");
     named[axis] = true;
     result = result.with(i, 1);

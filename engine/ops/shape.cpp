@@ -34,7 +34,7 @@ std::pair<Shape, Strides> permuted(const char* op, const Shape& from, const Stri
   };
   if (static_cast<int>(order.size()) != from.rank()) refuse();
   for (size_t i = 0; i < order.size(); ++i) {
-    const size_t axis = static_cast<size_t>(from.axis(order[i]));
+    const size_t axis = static_cast<size_t>(from.axis(order[i], op));
     if (named[axis]) refuse();
     named[axis] = true;
     shape = shape.with(static_cast<int>(i), from[order[i]]);
@@ -47,16 +47,16 @@ std::pair<Shape, Strides> permuted(const char* op, const Shape& from, const Stri
 Shape concat_shape(const std::vector<Tensor>& tensors, int axis) {
   check(!tensors.empty(), "concat: no tensors");
   const Tensor& first = tensors.front();
-  check(first.rank() > 0, "concat: a scalar has no axis ", axis);
+  const int along = first.shape().axis(axis, "concat");
   int64_t size = 0;
   for (const Tensor& x : tensors) {
     check(x.rank() == first.rank() && x.dtype() == first.dtype() &&
-              x.shape().with(axis, 1) == first.shape().with(axis, 1),
+              x.shape().with(along, 1) == first.shape().with(along, 1),
           "concat: ", x.dtype(), " ", x.shape(), " after ", first.dtype(), " ", first.shape(), " along axis ",
           axis, "; type and all other axes are to agree");
-    size += x.dim(axis);
+    size += x.dim(along);
   }
-  return first.shape().with(axis, size);
+  return first.shape().with(along, size);
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
 
 Tensor permuted_entry(const Tensor& x, int axis, int64_t i, const std::vector<int>& order) {
   check(!Tape::recording(), "permuted_entry: a tape records, which slice and permute are for");
-  check(i >= 0 && i < x.dim(axis), "permuted_entry: entry ", i, " of axis ", axis, " of ", x.shape(),
-        ", which has ", x.dim(axis));
-  const int gone = x.shape().axis(axis);
+  const int gone = x.shape().axis(axis, "permuted_entry");
+  check(i >= 0 && i < x.dim(gone), "permuted_entry: entry ", i, " of axis ", axis, " of ", x.shape(),
+        ", which has ", x.dim(gone));
   const Strides strides = row_major(x.shape());
   std::vector<int64_t> sizes;
   Strides others{};
@@ -147,11 +147,12 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis) {
 }
 
 Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
-  check(first >= 0 && count >= 0 && first <= x.dim(axis) && count <= x.dim(axis) - first, "slice: ", count,
-        " entries from entry ", first, " of axis ", axis, " of ", x.shape(), ", which has ", x.dim(axis));
-  const Shape shape = x.shape().with(axis, count);
+  const int along = x.shape().axis(axis, "slice");
+  check(first >= 0 && count >= 0 && first <= x.dim(along) && count <= x.dim(along) - first, "slice: ", count,
+        " entries from entry ", first, " of axis ", axis, " of ", x.shape(), ", which has ", x.dim(along));
+  const Shape shape = x.shape().with(along, count);
   const Strides strides = row_major(x.shape());
-  const int64_t start = first * strides[static_cast<size_t>(shape.axis(axis))];
+  const int64_t start = first * strides[static_cast<size_t>(along)];
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   copy("slice", make_walk(shape, strides, row_major(shape)), x, start, y, 0, false);
   const auto backward = [shape, strides, start](Gradients& g) {
@@ -164,7 +165,7 @@ Tensor slice(const Tensor& x, int axis, int64_t first, int64_t count) {
   };
   const Tensor made = record("slice", y, {x}, backward);
   describe_step(made, [&] {
-    return Attributes{{"axis", static_cast<double>(shape.axis(axis))},
+    return Attributes{{"axis", static_cast<double>(along)},
                       {"first", static_cast<double>(first)},
                       {"count", static_cast<double>(count)}};
   });

@@ -11,7 +11,7 @@
 namespace tessera {
 
 Tensor take(const Tensor& x, int axis, const Tensor& index) {
-  const int at = x.shape().axis(axis);
+  const int at = x.shape().axis(axis, "take");
   const int64_t from = x.dim(at), count = index.elements();
   check(index.rank() == 1 && index.dtype() == DType::i64, "take: index ", index.dtype(), " ", index.shape(),
         ", a list of i64 is wanted");
@@ -37,8 +37,9 @@ Tensor take(const Tensor& x, int axis, const Tensor& index) {
 
 Tensor flip(const Tensor& x, int axis) {
   std::vector<int64_t> order;
-  for (int64_t i = x.dim(axis); i-- > 0;) order.push_back(i);
-  return take(x, axis, Tensor::from(order, {x.dim(axis)}));
+  const int64_t entries = x.dim(x.shape().axis(axis, "flip"));
+  for (int64_t i = entries; i-- > 0;) order.push_back(i);
+  return take(x, axis, Tensor::from(order, {entries}));
 }
 
 }  // namespace tessera

@@ -94,6 +94,10 @@ TEST_CASE("shape: errors") {
       "concat: f32 [2, 4] after f32 [2, 3] along axis 0; type and all other axes are to agree", Error);
   CHECK_THROWS_WITH_AS(slice(x, 1, 2, 2), "slice: 2 entries from entry 2 of axis 1 of [2, 3], which has 3",
                        Error);
+  CHECK_THROWS_WITH_AS(slice(x, 2, 0, 1), "slice: axis 2 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(concat({x, x}, -3), "concat: axis -3 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(permute(x, {0, 2}), "permute: axis 2 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(permuted_entry(x, 2, 0, {0}), "permuted_entry: axis 2 of [2, 3], which has 2", Error);
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   CHECK_THROWS_WITH_AS(slice(x, 1, most, 2), doctest::Contains("which has 3"), Error);
   CHECK_THROWS_WITH_AS(slice(x, 1, 1, most), doctest::Contains("which has 3"), Error);

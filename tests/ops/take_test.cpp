@@ -31,6 +31,8 @@ TEST_CASE("take puts entries in another order and refuses those that are not the
   CHECK_THROWS_WITH_AS(take(x, 1, index({0, 3})), "take: index 3 of axis 1 of [2, 3], which has 0 to 2",
                        Error);
   CHECK_THROWS_WITH_AS(take(x, 1, index({-1})), doctest::Contains("take: index -1 of axis 1"), Error);
+  CHECK_THROWS_WITH_AS(flip(x, 2), "flip: axis 2 of [2, 3], which has 2", Error);
+  CHECK_THROWS_WITH_AS(take(x, 2, index({0})), "take: axis 2 of [2, 3], which has 2", Error);
   CHECK_THROWS_WITH_AS(take(x, 1, Tensor::zeros({1})),
                        doctest::Contains("take: index f32 [1], a list of i64 is wanted"), Error);
 }
