@@ -109,6 +109,31 @@ struct LayerNormRows {
   float *dweight, *dbias;
 };
 
+// Attention over a window of 16 tokens of one head, each of them d numbers, d a multiple of 32 up to 64.
+// Token i begins at data + i * stride. A target is written or, with `add`, added to; null: not wanted.
+inline constexpr int64_t window_tokens = 16;
+struct WindowRows {
+  const bf16* data;
+  int64_t stride;
+};
+struct WindowTarget {
+  bf16* data;
+  int64_t stride;
+  bool add;
+};
+
+// What its gradients are made of: the scores s and dP = dy v^T, [16, 16], and the log-sum-exp of the rows of
+// s.
+struct WindowPass {
+  int64_t d;
+  const float *s, *dp, *lse;
+  WindowRows q, k, dy;
+  float factor;  // of the scores
+  bool learns_factor;
+  WindowTarget dq, dk, dv;
+  float* ds_sum;  // [16, 16], to which ds is added; or null
+};
+
 // The functions of one kind of processor.
 struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
@@ -175,6 +200,15 @@ struct Bf16Kernels {
   // overwritten; shares and means [rows] are memory.
   void (*softmax_backward)(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                            bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
+
+  // Attention over a window: s [16, 16] = factor a b^T; y = softmax(s) v, with the maxima and sums of
+  // softmax(), [16]; and dq = factor ds k, dk = factor ds^T q, dv = P^T dy, with P and ds of
+  // softmax_backward(). The last one returns the gradient of a factor that is learned, the sum of the numbers
+  // of (ds k) q; otherwise 0.
+  void (*window_scores)(int64_t d, const WindowRows& a, const WindowRows& b, float factor, float* s);
+  void (*window_values)(int64_t d, const float* s, const WindowRows& v, float* maxima, float* sums,
+                        const WindowTarget& y);
+  float (*window_gradients)(const WindowPass& of);
 };
 
 constexpr int64_t left_elements(int64_t depth, int64_t m) {

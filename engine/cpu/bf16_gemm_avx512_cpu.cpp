@@ -16,12 +16,6 @@ namespace tessera {
 
 namespace {
 
-int32_t pair_at(const bf16* from) {
-  int32_t pair;
-  __builtin_memcpy(&pair, from, sizeof pair);
-  return pair;
-}
-
 // Moves a pointer to the next row. The empty instruction keeps the compiler from computing the addresses of
 // all rows beforehand, which are more than its registers hold.
 template <class T> void advance(T*& row, int64_t stride) {
@@ -217,7 +211,10 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        pixels_to_points512,
                                        outputs_of_points512,
                                        softmax512,
-                                       softmax_backward512};
+                                       softmax_backward512,
+                                       window_scores512,
+                                       window_values512,
+                                       window_gradients512};
   return &kernels;
 }
 

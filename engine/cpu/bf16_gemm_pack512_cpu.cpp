@@ -33,17 +33,6 @@ void prefetch_rows(const bf16* first, int64_t columns, int64_t stride) {
   }
 }
 
-// As pairs_of_rows() for 32 whole columns: to = first[0], second[0], first[1], ...
-void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
-  const __m512i in_order =  // word i of the result is first[i / 2] or, 32 words on, second[i / 2]
-      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36,
-                       4, 35, 3, 34, 2, 33, 1, 32, 0);
-  const __m512i a = _mm512_loadu_si512(first), b = _mm512_loadu_si512(second);
-  const __m512i later = _mm512_add_epi16(in_order, _mm512_set1_epi16(bf16_lanes));
-  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, in_order, b));
-  _mm512_storeu_si512(to + bf16_panel, _mm512_permutex2var_epi16(a, later, b));
-}
-
 // Turns the squares of 4 x 4 pairs, one a quarter of a vector, that each four of these n vectors hold.
 template <int n> inline __attribute__((always_inline)) void transpose_quarters(__m512i* x) {
   __m512i y[n];

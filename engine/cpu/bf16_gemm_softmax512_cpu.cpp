@@ -13,8 +13,6 @@ namespace tessera {
 
 namespace {
 
-__m512 exponential(__m512 x) { return power_of_two(x * _mm512_set1_ps(1.44269504f)); }  // log2(e)
-
 void store_half(bf16* to, __m512 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));
 }

@@ -41,6 +41,12 @@ DepthwiseFunction depthwise512(int64_t kernel, int64_t stride);
 void pixels_to_points512(const PixelSquares& squares);
 void outputs_of_points512(const OutputSquares& squares);
 
+// window_scores(), window_values() and window_gradients() of Bf16Kernels by AVX-512-BF16.
+void window_scores512(int64_t d, const WindowRows& a, const WindowRows& b, float factor, float* s);
+void window_values512(int64_t d, const float* s, const WindowRows& v, float* maxima, float* sums,
+                      const WindowTarget& y);
+float window_gradients512(const WindowPass& of);
+
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.
 static inline __mmask16 first_lanes(int64_t n) {
@@ -52,7 +58,25 @@ static inline __m512 widened(__m256i numbers) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
 }
 
+// 32 columns of two rows as pairs: to = first[0], second[0], first[1], ...
+static inline void interleave_panel(const bf16* first, const bf16* second, bf16* to) {
+  const __m512i in_order =  // word i of the result is first[i / 2] or, 32 words on, second[i / 2]
+      _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36,
+                       4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i a = _mm512_loadu_si512(first), b = _mm512_loadu_si512(second);
+  const __m512i later = _mm512_add_epi16(in_order, _mm512_set1_epi16(bf16_lanes));
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, in_order, b));
+  _mm512_storeu_si512(to + bf16_panel, _mm512_permutex2var_epi16(a, later, b));
+}
+
 static inline __m512 all(float x) { return _mm512_set1_ps(x); }
+
+// The two numbers at `from` as they lie.
+static inline int32_t pair_at(const bf16* from) {
+  int32_t pair;
+  __builtin_memcpy(&pair, from, sizeof pair);
+  return pair;
+}
 
 // Whole reads and writes all 32 numbers, without masks, because masked stores are slow on some processors.
 struct Whole {
@@ -134,6 +158,8 @@ static inline __m512 power_of_two(__m512 x) {
   y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(1.0f));
   return _mm512_scalef_ps(y, x);
 }
+
+static inline __m512 exponential(__m512 x) { return power_of_two(x * all(1.44269504f)); }  // log2(e)
 #endif
 
 }  // namespace tessera

@@ -74,6 +74,9 @@
 #define left_rows_of_transposed emulated_left_rows_of_transposed
 #define softmax512 emulated_softmax512
 #define softmax_backward512 emulated_softmax_backward512
+#define window_scores512 emulated_window_scores512
+#define window_values512 emulated_window_values512
+#define window_gradients512 emulated_window_gradients512
 #define activate512 emulated_activate512
 #define norm512 emulated_norm512
 #define layer_norm512 emulated_layer_norm512

@@ -2,6 +2,7 @@
 
 #include "engine/core/per_thread.h"
 #include "engine/cpu/fast_math.h"
+#include "engine/ops/attention/window_bf16.h"
 
 // As attention_cpu.cpp, with every product and the softmax by engine/cpu/bf16_gemm.h: q, k, v and dy are read
 // as they lie, the probabilities and the gradients of the scores are rounded to bf16 where they become
@@ -118,6 +119,7 @@ struct QueryCut {
 void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
                        const TokenHeads<const bf16>& q_heads, const TokenHeads<const bf16>& k_heads,
                        const TokenHeads<const bf16>& v_heads, const TokenHeads<bf16>& y_heads, float* lse) {
+  if (is_window(h)) return forward_window_bf16(kernels, h, q_heads, k_heads, v_heads, y_heads, lse);
   Memory& work = Memory::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const HeadProducts products(kernels, d);
@@ -219,6 +221,7 @@ class ScoreGradients {
 
 float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
                          const BackwardHead<bf16>& io) {
+  if (is_window(h)) return backward_window_bf16(kernels, h, io);
   Memory& work = Memory::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const HeadProducts products(kernels, d);

@@ -184,13 +184,13 @@ template <class W> class PartialSums {
   Storage memory_;
 };
 
-// The images whose gradients of prior and bias share one sum: few sums, of bounded memory.
-int64_t images_a_chunk(const AttentionSizes& s, bool matrices) {
-  if (!matrices) return 1;
+// How many chunks the images are cut into, nearly equal ones: one image each or, where gradients of prior and
+// bias are wanted, whose sums are matrices, few enough for their memory.
+int64_t chunks_of_images(const AttentionSizes& s, bool matrices) {
+  if (!matrices) return std::max<int64_t>(1, s.images);
   constexpr int64_t most_chunks = 8, most_elements = 1 << 24;
   const int64_t fitting = most_elements / std::max<int64_t>(1, s.heads * s.keys * s.keys);
-  const int64_t chunks = std::clamp<int64_t>(fitting, 1, most_chunks);
-  return std::max<int64_t>(1, (s.images + chunks - 1) / chunks);
+  return std::clamp<int64_t>(std::min(fitting, s.images), 1, most_chunks);
 }
 
 }  // namespace
@@ -215,29 +215,37 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
                                      const Wide<T>* lse, const T* dy, const AttentionGradients<T>& to) {
   using W = Wide<T>;
   const int64_t heads = sizes.heads, matrix = sizes.keys * sizes.keys;
-  const int64_t grain = images_a_chunk(sizes, to.dprior.data || to.dbias.data);
-  const int64_t chunks = std::max<int64_t>(1, (sizes.images + grain - 1) / grain);
+  const bool matrices = to.dprior.data || to.dbias.data;
+  const int64_t chunks = chunks_of_images(sizes, matrices);
   const PartialSums<W> scale(to.dscale.data, chunks, heads), prior(to.dprior.data, chunks, heads * matrix),
       bias(to.dbias.data, chunks, heads * matrix);
   if (DryRun::active()) return;
-  parallel_for(chunks * heads, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t c = task / heads, head = task % heads;
-      const auto cleared = [&](const PartialSums<W>& sums) {
-        W* sum = sums.chunk(c) ? sums.chunk(c) + head * matrix : nullptr;
-        if (sum) std::fill_n(sum, matrix, W(0));
-        return sum;
-      };
-      BackwardHead<T> io{q, k, v, {dy, heads * sizes.head_dim}, to.dq, to.dk, to.dv, nullptr, {}, to.dgates};
-      io.sums.prior = cleared(prior);
-      io.sums.bias = cleared(bias);
-      W dscale = 0;
-      for (int64_t image = c * grain; image < std::min(sizes.images, (c + 1) * grain); ++image) {
+  // Heads [first, last) of the images of chunk c, image by image.
+  const auto heads_of_chunk = [&](int64_t c, int64_t first, int64_t last) {
+    for (const PartialSums<W>* sums : {&prior, &bias})
+      if (W* sum = sums->chunk(c)) std::fill(sum + first * matrix, sum + last * matrix, W(0));
+    W* const dscale = scale.chunk(c);
+    if (dscale) std::fill(dscale + first, dscale + last, W(0));
+    BackwardHead<T> io{q, k, v, {dy, heads * sizes.head_dim}, to.dq, to.dk, to.dv, nullptr, {}, to.dgates};
+    for (int64_t image = c * sizes.images / chunks; image < (c + 1) * sizes.images / chunks; ++image)
+      for (int64_t head = first; head < last; ++head) {
+        const auto of_head = [&](const PartialSums<W>& sums) {
+          return sums.chunk(c) ? sums.chunk(c) + head * matrix : nullptr;
+        };
+        io.sums.prior = of_head(prior);
+        io.sums.bias = of_head(bias);
         io.lse = lse + (image * heads + head) * sizes.queries;
-        dscale += gradients_of_head(HeadOfImage<T>{sizes, terms, image, head}, io);
+        const bool image_follows = matrices && last - first == 1;
+        const W share = gradients_of_head(HeadOfImage<T>{sizes, terms, image, head, image_follows}, io);
+        if (dscale) dscale[head] += share;
       }
-      if (W* sum = scale.chunk(c)) sum[head] = dscale;
-    }
+  };
+  // The heads of an image, which lie side by side, follow one another: in a chunk of several images too, if
+  // the chunks keep all threads busy.
+  const int64_t together = matrices && chunks >= 4 * threads() ? heads : 1;
+  parallel_for(chunks * heads, together, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; task += together)
+      heads_of_chunk(task / heads, task % heads, task % heads + together);
   });
   scale.total(to.dscale, heads);
   prior.total(to.dprior, terms.prior_heads * matrix);

@@ -43,14 +43,15 @@ __attribute__((always_inline)) inline void prefetch_rows(const T* rows, int64_t 
     for (int64_t i = 0; i < count; ++i) __builtin_prefetch(rows + i * stride + j, written);
 }
 
-// Prefetches the tokens of the head after this one: the processor's own prefetcher does not foresee short
-// rows that are far apart.
+// Prefetches the tokens of the head that is computed after this one: the processor's own prefetcher does not
+// foresee short rows that are far apart.
 template <class T>
 __attribute__((always_inline)) inline void prefetch_next_head(const HeadOfImage<T>& h,
                                                               const TokenHeads<const T>& x, int64_t tokens) {
-  const bool last = h.head + 1 == h.sizes.heads;
+  const bool last = h.image_follows || h.head + 1 == h.sizes.heads;
   if (!x.data || (last && h.image + 1 == h.sizes.images)) return;
-  const HeadOfImage<T> next{h.sizes, h.terms, h.image + last, last ? 0 : h.head + 1};
+  const int64_t next_head = h.image_follows ? h.head : last ? 0 : h.head + 1;
+  const HeadOfImage<T> next{h.sizes, h.terms, h.image + last, next_head};
   prefetch_rows<false>(tokens_of(next, x, tokens), tokens, x.stride, h.sizes.head_dim);
 }
 

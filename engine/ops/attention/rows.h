@@ -21,6 +21,8 @@ template <class T> struct HeadOfImage {
   const AttentionSizes& sizes;
   const BatchTerms<T>& terms;
   int64_t image, head;
+  bool image_follows =
+      false;  // whether this head of the next image is computed next, instead of the next head
 };
 
 // Rows [first, first + count) of a head's scores.
