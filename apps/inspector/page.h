@@ -33,7 +33,7 @@ struct PagePass {
 };
 
 struct Page {
-  std::string kind = "model", title = "";  // or "lesson" or "tape"
+  std::string kind = "model", title = {};  // or "lesson" or "tape"
   std::vector<PagePass> passes = {};
   Json left_out = Json::array();  // names of modules that --only left out
   Json terms = Json::array();     // [{name, title, pass: its place in passes, or null}]

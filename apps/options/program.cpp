@@ -100,7 +100,7 @@ CommandText text_of(const CLI::App& app) {
 void print_completion(const CLI::App& app, const std::string& shell) {
   const std::string script = completion_of(text_of(app), shell);
   std::fwrite(script.data(), 1, script.size(), stdout);
-  throw ExitCode::done;
+  throw ExitCode{ExitCode::done};
 }
 
 void describe(CLI::App& app) {
@@ -115,7 +115,7 @@ void describe(CLI::App& app) {
          "--manual",
          [&app](const std::string& folder) {
            write_manual(text_of(app), folder);
-           throw ExitCode::done;
+           throw ExitCode{ExitCode::done};
          },
          "Write the manual pages, one a command, into a folder")
       ->type_name("DIR")

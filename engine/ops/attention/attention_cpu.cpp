@@ -242,7 +242,7 @@ void AttentionKernels<Cpu>::backward(const AttentionSizes& sizes, TokenHeads<con
   };
   // The heads of an image, which lie side by side, follow one another: in a chunk of several images too, if
   // the chunks keep all threads busy.
-  const int64_t together = matrices && chunks >= 4 * threads() ? heads : 1;
+  const int64_t together = matrices && chunks >= int64_t{4} * threads() ? heads : 1;
   parallel_for(chunks * heads, together, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task += together)
       heads_of_chunk(task / heads, task % heads, task % heads + together);
