@@ -18,7 +18,7 @@ struct InspectOptions {
   int64_t head = -1, port = 0;
   bool list = false, gradient = false, csv = false, json = false, is_lesson = false, serve = false;
 
-  // Whether a page is written or served: where nothing else is asked for.
+  // A page is made where its file is named, and where nothing else is asked for.
   bool asks_for_page() const { return !out.empty() || (!list && tensor.empty() && folder.empty()); }
 };
 

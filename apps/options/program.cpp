@@ -49,7 +49,7 @@ std::vector<std::string> subcommand_names(const CLI::App& command) {
   return names;
 }
 
-// What is wrong with the first argument that `command` does not know.
+// The complaint about the first argument that `command` does not know.
 std::string unknown_argument(const CLI::App& command, const std::string& argument) {
   if (argument.starts_with("-")) {
     const std::string name = argument.substr(0, argument.find('='));

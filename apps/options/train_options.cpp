@@ -86,7 +86,7 @@ void set_model(Json& document, const std::string& model) {
     document["model"] = model;
 }
 
-// What --help says after the examples.
+// The text that --help shows after the examples.
 std::string train_footer() {
   std::string recipes = "\nBuilt-in recipes, among those of --list-recipes:";
   for (const BuiltInRecipe& recipe : built_in_recipes()) {

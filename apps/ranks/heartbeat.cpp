@@ -28,8 +28,8 @@ double milliseconds_of(clockid_t clock) {
   return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
 
-// What this process has done besides the thread that asks: milliseconds of its processors, and blocks and
-// pages from and to disks. A process whose threads all wait does next to nothing.
+// The work that this process has done besides the thread that asks: milliseconds of its processors, and
+// blocks and pages from and to disks. A process whose threads all wait does next to nothing.
 int64_t work_of_process() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

@@ -122,8 +122,7 @@ struct WindowTarget {
   bool add;
 };
 
-// What its gradients are made of: the scores s and dP = dy v^T, [16, 16], and the log-sum-exp of the rows of
-// s.
+// The backward pass reads the scores s and dP = dy v^T, [16, 16], and the log-sum-exp of the rows of s.
 struct WindowPass {
   int64_t d;
   const float *s, *dp, *lse;

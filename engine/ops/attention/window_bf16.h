@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Whether the head is such a window, and its terms are of those that can be applied to it.
+// True for a head of 16 tokens and of 32 or 64 numbers that has neither a prior nor gates.
 bool is_window(const HeadOfImage<bf16>& h);
 
 // As forward_head_bf16() and backward_head_bf16().
