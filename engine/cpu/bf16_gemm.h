@@ -34,6 +34,9 @@ struct LeftPairs {
   int64_t parts = 1, part = 0;
 };
 
+// Rows r and on of x, whose rows have one part.
+constexpr LeftPairs from_row(const LeftPairs& x, int64_t r) { return {x.data + r * x.row, x.row, x.pair}; }
+
 // The right factor: the numbers 2 k and 2 k + 1 of column j lie side by side at data + k * pair + 2 j.
 struct RightPairs {
   const bf16* data;
@@ -133,6 +136,42 @@ struct WindowPass {
   float* ds_sum;  // [16, 16], to which ds is added; or null
 };
 
+// Rows of the scores of a head that have no terms but a factor and the diagonal mask: s = factor q k^T, where
+// row i is that of query first + i. There are at most 80 keys of d numbers. q [rows, d], k [d, keys] in pairs
+// of d. With mask_diagonal, which takes as many queries as keys, the score of a query and its own key is
+// -inf. Where one key follows whole vectors of them, k ends before it, and it is last_key [d]; otherwise that
+// is null.
+inline constexpr int64_t most_row_keys = 80;
+struct ScoreRows {
+  int64_t rows, keys, d;
+  LeftPairs q;
+  RightPairs k;
+  const bf16* last_key;
+  float factor;
+  int64_t first;
+  bool mask_diagonal;
+};
+constexpr bool one_key_follows(int64_t keys) { return keys > bf16_lanes && keys % bf16_lanes == 1; }
+
+// What their gradients are made of besides: dP = dy v^T, dy [rows, d], v and last_value as k and last_key;
+// and the log-sum-exp of each row, [rows].
+struct GradientRows {
+  LeftPairs dy;
+  RightPairs v;
+  const bf16* last_value;
+  const float* lse;
+};
+
+// What probabilities P and gradients ds become: both in pairs of rows, [pairs of rows, keys, 2], an odd last
+// row with zeros, `pair` from one pair of rows to the next; and ds [rows, keys], `row` from row to row, a
+// zero after an odd number of keys. There is room for whole vectors of keys, and any numbers may follow.
+struct ScoreFactors {
+  bf16 *p_pairs, *ds_pairs;
+  int64_t pair;
+  bf16* ds;
+  int64_t row;
+};
+
 // The functions of one kind of processor.
 struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
@@ -199,6 +238,12 @@ struct Bf16Kernels {
   // overwritten; shares and means [rows] are memory.
   void (*softmax_backward)(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                            bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
+
+  // The same from q and k on, for rows of scores that stay in registers: softmax() of these rows, where a
+  // zero and then any numbers follow an odd number of keys; and P and ds of softmax_backward() as factors of
+  // products. Null where tiles multiply faster.
+  void (*probabilities)(const ScoreRows& of, bf16* p, int64_t stride, float* maxima, float* sums);
+  void (*score_gradients)(const ScoreRows& of, const GradientRows& from, const ScoreFactors& to);
 
   // Attention over a window: s [16, 16] = factor a b^T; y = softmax(s) v, with the maxima and sums of
   // softmax(), [16]; and dq = factor ds k, dk = factor ds^T q, dv = P^T dy, with P and ds of

@@ -132,6 +132,8 @@ const Bf16Kernels* amx_bf16_kernels() {
     k.multiply = multiply;
     k.multiply_rounded = nullptr;  // tiles are stored as floats
     k.left_of_transposed = left_rows_of_transposed;
+    k.probabilities = nullptr;
+    k.score_gradients = nullptr;
     k.pixels_to_points = nullptr;  // tiles multiply eight times as fast, and the additions do not
     k.outputs_of_points = nullptr;
     return k;

@@ -212,6 +212,8 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        outputs_of_points512,
                                        softmax512,
                                        softmax_backward512,
+                                       probabilities512,
+                                       score_gradients512,
                                        window_scores512,
                                        window_values512,
                                        window_gradients512};

@@ -27,32 +27,6 @@ struct alignas(64) Square {
   bf16 of[n * n];
 };
 
-// sum [R, N vectors] = A B of so many pairs; the sums stay in registers.
-template <int R, int N>
-inline __attribute__((always_inline)) void product(int64_t pairs, const LeftPairs& a, const bf16* right,
-                                                   int64_t right_pair, __m512* sum) {
-  const bf16* row[R / 4];  // rows 0, 4, 8, ...
-#pragma GCC unroll 4
-  for (int i = 0; i < R / 4; ++i) row[i] = a.data + 4 * i * a.row;
-  const int64_t of_four[4] = {0, a.row, 2 * a.row, 3 * a.row};
-#pragma GCC unroll 16
-  for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
-  for (int64_t p = 0; p < pairs; ++p, right += right_pair) {
-    __m512i b[N];
-#pragma GCC unroll 2
-    for (int j = 0; j < N; ++j) b[j] = _mm512_loadu_si512(right + 2 * bf16_lanes * j);
-#pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-      const __m512i left = _mm512_set1_epi32(pair_at(row[i / 4] + of_four[i % 4]));
-#pragma GCC unroll 2
-      for (int j = 0; j < N; ++j)
-        sum[i * N + j] = _mm512_dpbf16_ps(sum[i * N + j], (__m512bh)left, (__m512bh)b[j]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < R / 4; ++i) row[i] += a.pair;
-  }
-}
-
 // The right factor of a product whose depth are the tokens. [8 pairs, d]
 void interleave(int64_t d, const WindowRows& x, RightFactor& to) {
   for (int64_t i = 0; i < n; i += 2)
@@ -75,13 +49,6 @@ inline __attribute__((always_inline)) void for_rows(const LeftPairs& a, const bf
 
 // Two rows of 16, rounded, one after the other.
 __m512i two_rows(__m512 first, __m512 second) { return (__m512i)_mm512_cvtne2ps_pbh(second, first); }
-
-// The pairs that the two rows have in each column.
-__m512i paired(__m512i rows) {
-  const __m512i in_pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
-                                            7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  return _mm512_permutexvar_epi16(in_pairs, rows);
-}
 
 // 32 numbers of a row of the target: factor times the sums, with what is there where it adds.
 void store(const WindowTarget& to, int64_t row, int64_t column, __m512 factor, __m512 low, __m512 high) {

@@ -47,6 +47,10 @@ void window_values512(int64_t d, const float* s, const WindowRows& v, float* max
                       const WindowTarget& y);
 float window_gradients512(const WindowPass& of);
 
+// probabilities() and score_gradients() of Bf16Kernels by AVX-512-BF16.
+void probabilities512(const ScoreRows& of, bf16* p, int64_t stride, float* maxima, float* sums);
+void score_gradients512(const ScoreRows& of, const GradientRows& from, const ScoreFactors& to);
+
 #ifdef __AVX512BF16__
 // A mask of the first n of 16 lanes.
 static inline __mmask16 first_lanes(int64_t n) {
@@ -76,6 +80,41 @@ static inline int32_t pair_at(const bf16* from) {
   int32_t pair;
   __builtin_memcpy(&pair, from, sizeof pair);
   return pair;
+}
+
+// sum [R, N vectors] = A B of so many pairs, B [pairs, N vectors] in pairs `right_pair` apart; the sums stay
+// in registers.
+template <int R, int N>
+static inline __attribute__((always_inline)) void product(int64_t pairs, const LeftPairs& a,
+                                                          const bf16* right, int64_t right_pair,
+                                                          __m512* sum) {
+  const bf16* row[(R + 3) / 4];  // rows 0, 4, 8, ...
+#pragma GCC unroll 4
+  for (int i = 0; i < (R + 3) / 4; ++i) row[i] = a.data + int64_t{4} * i * a.row;
+  const int64_t of_four[4] = {0, a.row, 2 * a.row, 3 * a.row};
+#pragma GCC unroll 32
+  for (int i = 0; i < R * N; ++i) sum[i] = _mm512_setzero_ps();
+  for (int64_t p = 0; p < pairs; ++p, right += right_pair) {
+    __m512i b[N];
+#pragma GCC unroll 5
+    for (int j = 0; j < N; ++j) b[j] = _mm512_loadu_si512(right + 2 * bf16_lanes * j);
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+      const __m512i left = _mm512_set1_epi32(pair_at(row[i / 4] + of_four[i % 4]));
+#pragma GCC unroll 5
+      for (int j = 0; j < N; ++j)
+        sum[i * N + j] = _mm512_dpbf16_ps(sum[i * N + j], (__m512bh)left, (__m512bh)b[j]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < (R + 3) / 4; ++i) row[i] += a.pair;
+  }
+}
+
+// The pairs that two rows of 16 numbers, one after the other, have in each column.
+static inline __m512i paired(__m512i rows) {
+  const __m512i in_pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
+                                            7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(in_pairs, rows);
 }
 
 // Whole reads and writes all 32 numbers, without masks, because masked stores are slow on some processors.
@@ -128,6 +167,7 @@ struct alignas(64) FourNumbers {
   float of[bf16_lanes];
 
   void set(__m512 numbers) { _mm512_storeu_ps(of, numbers); }
+  __m512 get() const { return _mm512_loadu_ps(of); }
 };
 
 // Calls four(row) for every four rows, whose numbers are row[0] to row[3]. The last one is named several
@@ -146,17 +186,22 @@ static inline void write_rows(const int64_t* row, const FourNumbers& numbers, fl
   for (int r = 0; r < rows_joined; ++r) to[row[r]] = numbers.of[r];
 }
 
+// The fraction of x, [0, 1).
+static inline __m512 fraction(__m512 x) {
+  return _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+// 2^r for r in [0, 1): a polynomial, minimax on that range (Lawson's algorithm), the highest power first.
+static constexpr float power_coefficients[] = {0.0018671302f, 0.00901703f, 0.055799913f,
+                                               0.24016444f,   0.6931513f,  1.0f};
+
 // 2^x, of any x. Relative error below 2e-7; 2^0 is 1, 2^-inf 0, and NaN stays NaN.
 static inline __m512 power_of_two(__m512 x) {
-  // The fraction, [0, 1); _mm512_scalef_ps() multiplies by 2 to the power of the rest.
-  const __m512 r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  __m512 y = _mm512_set1_ps(0.0018671302f);  // 2^r, minimax on that range (Lawson's algorithm)
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.00901703f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.055799913f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.24016444f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(0.6931513f));
-  y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(1.0f));
-  return _mm512_scalef_ps(y, x);
+  const __m512 r = fraction(x);
+  __m512 y = _mm512_set1_ps(power_coefficients[0]);
+#pragma GCC unroll 5
+  for (int k = 1; k < 6; ++k) y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(power_coefficients[k]));
+  return _mm512_scalef_ps(y, x);  // times 2 to the power of the rest
 }
 
 static inline __m512 exponential(__m512 x) { return power_of_two(x * all(1.44269504f)); }  // log2(e)

@@ -74,6 +74,8 @@
 #define left_rows_of_transposed emulated_left_rows_of_transposed
 #define softmax512 emulated_softmax512
 #define softmax_backward512 emulated_softmax_backward512
+#define probabilities512 emulated_probabilities512
+#define score_gradients512 emulated_score_gradients512
 #define window_scores512 emulated_window_scores512
 #define window_values512 emulated_window_values512
 #define window_gradients512 emulated_window_gradients512

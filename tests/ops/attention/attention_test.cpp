@@ -77,30 +77,6 @@ TEST_CASE("attention of several blocks, odd widths and wide heads equals its pla
   }
 }
 
-TEST_CASE("windows of 16 tokens have the gradient of any one operand, and add it to another's") {
-  const auto wide = [](uint64_t seed) { return random_tensor({3, 16, 64}, seed).to(DType::bf16); };
-  const Tensor operands[] = {wide(1), wide(2), wide(3)};
-  for (size_t at = 0; at < 12; ++at) {
-    const size_t which = at / 4;
-    const int64_t heads = 1 + static_cast<int64_t>(at % 2);  // of 64 and of 32 numbers
-    const bool adds = at % 4 < 2;                            // to the gradient that a sum brings
-    CAPTURE(which);
-    CAPTURE(heads);
-    CAPTURE(adds);
-    const auto gradient = [&](DType dtype, const auto& attend) {
-      return gradient_of(operands[which].to(dtype), [&](const Tensor& x) {
-        Tensor in[3];
-        for (size_t i = 0; i < 3; ++i) in[i] = i == which ? x : operands[i].to(dtype);
-        const Tensor y = attend(in[0], in[1], in[2], heads);
-        return adds ? add(y, x) : y;
-      });
-    };
-    const Tensor fused = gradient(DType::bf16, [](auto... x) { return attention(x...); });
-    const Tensor plain = gradient(DType::f64, [](auto... x) { return attention_plain(x...); });
-    CHECK(relative_error(fused, plain) < 0.03);
-  }
-}
-
 TEST_CASE("one tensor may be queries, keys and values") {
   const Tensor x = random_tensor({2, 5, 6}, 1);
   for (const bool leaf : {true, false}) {
