@@ -138,9 +138,9 @@ struct WindowPass {
 
 // Rows of the scores of a head that have no terms but a factor and the diagonal mask: s = factor q k^T, where
 // row i is that of query first + i. There are at most 80 keys of d numbers. q [rows, d], k [d, keys] in pairs
-// of d. With mask_diagonal, which takes as many queries as keys, the score of a query and its own key is
-// -inf. Where one key follows whole vectors of them, k ends before it, and it is last_key [d]; otherwise that
-// is null.
+// of d. With mask_diagonal, for no more queries than keys, the score of a query and its own key is -inf.
+// Where one key follows whole vectors of them, k ends before it, and it is last_key [d]; otherwise that is
+// null.
 inline constexpr int64_t most_row_keys = 80;
 struct ScoreRows {
   int64_t rows, keys, d;
