@@ -10,6 +10,7 @@
 #include "engine/ops/elementwise.h"
 #include "engine/ops/shape.h"
 #include "tests/error_of.h"
+#include "tests/ops/gradient_of.h"
 
 using namespace tessera;
 using Approx = doctest::Approx;
@@ -19,14 +20,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-Tensor gradient_of(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
-  Tensor leaf = x.clone().require_grad();
-  Tape tape;
-  const Tensor y = f(leaf);
-  tape.backward(y, random_tensor(y.shape(), 77).to(y.dtype()));
-  return leaf.grad();
-}
 
 }  // namespace
 

@@ -5,23 +5,15 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/autograd/tape.h"
 #include "engine/check/gradient_check.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/elementwise.h"
 #include "tests/ops/bf16_kinds.h"
+#include "tests/ops/gradient_of.h"
 
 using namespace tessera;
 
 namespace {
-
-Tensor gradient_of(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
-  Tensor leaf = x.clone().require_grad();
-  Tape tape;
-  const Tensor y = f(leaf);
-  tape.backward(y, random_tensor(y.shape(), 77).to(y.dtype()));
-  return leaf.grad();
-}
 
 using Numbers = std::vector<bf16>;
 
