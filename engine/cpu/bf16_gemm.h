@@ -34,7 +34,7 @@ struct LeftPairs {
   int64_t parts = 1, part = 0;
 };
 
-// Rows r and on of x, whose rows have one part.
+// The call returns the rows of x from row r on; each has one part.
 constexpr LeftPairs from_row(const LeftPairs& x, int64_t r) { return {x.data + r * x.row, x.row, x.pair}; }
 
 // The right factor: the numbers 2 k and 2 k + 1 of column j lie side by side at data + k * pair + 2 j.
@@ -153,8 +153,8 @@ struct ScoreRows {
 };
 constexpr bool one_key_follows(int64_t keys) { return keys > bf16_lanes && keys % bf16_lanes == 1; }
 
-// What their gradients are made of besides: dP = dy v^T, dy [rows, d], v and last_value as k and last_key;
-// and the log-sum-exp of each row, [rows].
+// The backward pass reads dy [rows, d] and v, of which dP = dy v^T is made, and the log-sum-exp of each row,
+// [rows]. v and last_value lie as k and last_key do.
 struct GradientRows {
   LeftPairs dy;
   RightPairs v;
@@ -162,9 +162,10 @@ struct GradientRows {
   const float* lse;
 };
 
-// What probabilities P and gradients ds become: both in pairs of rows, [pairs of rows, keys, 2], an odd last
-// row with zeros, `pair` from one pair of rows to the next; and ds [rows, keys], `row` from row to row, a
-// zero after an odd number of keys. There is room for whole vectors of keys, and any numbers may follow.
+// The probabilities P and the gradients ds of the scores as factors of products. Both lie in pairs of rows,
+// [pairs of rows, keys, 2], `pair` from one pair to the next, and an odd last row is paired with zeros. ds
+// also lies in rows, [rows, keys], `row` from one to the next, and a zero follows an odd number of keys.
+// There is room for whole vectors of keys, and any numbers may follow.
 struct ScoreFactors {
   bf16 *p_pairs, *ds_pairs;
   int64_t pair;
@@ -239,9 +240,9 @@ struct Bf16Kernels {
   void (*softmax_backward)(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                            bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 
-  // The same from q and k on, for rows of scores that stay in registers: softmax() of these rows, where a
-  // zero and then any numbers follow an odd number of keys; and P and ds of softmax_backward() as factors of
-  // products. Null where tiles multiply faster.
+  // These two functions make the scores as well, which stay in registers. probabilities() is softmax() of
+  // these rows; a zero and then any numbers follow an odd number of keys. score_gradients() writes P and ds
+  // of softmax_backward() as factors of products. Both are null where tiles multiply faster.
   void (*probabilities)(const ScoreRows& of, bf16* p, int64_t stride, float* maxima, float* sums);
   void (*score_gradients)(const ScoreRows& of, const GradientRows& from, const ScoreFactors& to);
 

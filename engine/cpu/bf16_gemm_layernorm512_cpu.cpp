@@ -8,8 +8,6 @@
 
 #include <immintrin.h>
 
-#include <array>
-
 #include "engine/cpu/bf16_gemm_x86.h"
 
 namespace tessera {
@@ -26,16 +24,7 @@ struct Halves {
   Halves(__m512 evens, __m512 odds) : even(evens), odd(odds) {}
 };
 
-alignas(64) constexpr std::array<int16_t, bf16_panel> alternating = [] {
-  std::array<int16_t, bf16_panel> order{};
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int16_t>(i / 2 + i % 2 * bf16_lanes);
-  return order;
-}();
-
-__m512i rounded(const Halves& x) {
-  return _mm512_permutexvar_epi16(_mm512_load_si512(alternating.data()),
-                                  (__m512i)_mm512_cvtne2ps_pbh(x.odd, x.even));
-}
+__m512i rounded(const Halves& x) { return paired((__m512i)_mm512_cvtne2ps_pbh(x.odd, x.even)); }
 
 // Which of them belong to a row.
 __mmask16 evens(Whole) { return 0xffff; }

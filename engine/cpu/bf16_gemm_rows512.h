@@ -1,8 +1,8 @@
 #pragma once
 
-// What the kernels share that keep four rows of attention's scores in registers and the first cache from the
-// product to the factors that are made of them. They are compiled for AVX-512-BF16, as
-// bf16_gemm_avx512_cpu.cpp.
+// This header holds the parts that bf16_gemm_scores512_cpu.cpp and bf16_gemm_score_gradients512_cpu.cpp
+// share. Both keep four rows of attention's scores in registers and the first cache from the product to the
+// factors that are made of them.
 
 #include <immintrin.h>
 
@@ -18,9 +18,10 @@ namespace tessera {
 namespace {  // A test program also holds these functions with their instructions emulated.
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
-inline constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+inline constexpr float ln_2 = 0.693147181f;
 
-// What a row of scores begins with: zeros or, from most_row_keys - i on, zeros with -inf for key i.
+// The numbers that are added to a row of scores begin at 0, where they are zeros, or at most_row_keys - i,
+// where that of key i is -inf.
 alignas(64) inline constexpr std::array<float, 2 * most_row_keys + 1> starts = [] {
   std::array<float, 2 * most_row_keys + 1> row{};
   row[most_row_keys] = -infinity;
@@ -28,7 +29,7 @@ alignas(64) inline constexpr std::array<float, 2 * most_row_keys + 1> starts = [
 }();
 
 // The vectors of keys without one that follows them.
-static inline size_t whole_vectors_of(const ScoreRows& of) {
+inline size_t whole_vectors_of(const ScoreRows& of) {
   return static_cast<size_t>(whole_bf16_vectors(of.last_key ? of.keys - 1 : of.keys) / bf16_lanes);
 }
 
@@ -80,7 +81,7 @@ template <int N> inline __attribute__((always_inline)) void write_row(const __m5
 }
 
 // Writes 16 columns of two rows, rounded, in pairs.
-static inline void write_pairs(__m512 first, __m512 second, bf16* to) {
+inline void write_pairs(__m512 first, __m512 second, bf16* to) {
   _mm512_storeu_si512(to, paired((__m512i)_mm512_cvtne2ps_pbh(second, first)));
 }
 

@@ -1,5 +1,5 @@
-// Compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: the gradients of
-// attention's scores where a row has few keys, as factors of the products that follow.
+// This file is compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: the
+// gradients of attention's scores where a row has few keys, as factors of the products that follow.
 
 #include "engine/cpu/bf16_gemm.h"
 
@@ -113,7 +113,8 @@ void score_gradients512(const ScoreRows& of, const GradientRows& from, const Sco
                                          gradients<4, false>, gradients<5, false>};
   static constexpr std::array one_more{gradients<1, true>, gradients<2, true>, gradients<3, true>,
                                        gradients<4, true>};
-  (of.last_key ? one_more[whole_vectors_of(of) - 1] : of_vectors[whole_vectors_of(of) - 1])(of, from, to);
+  const size_t which = whole_vectors_of(of) - 1;
+  (of.last_key ? one_more[which] : of_vectors[which])(of, from, to);
 }
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
-// Compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp: attention's
-// probabilities where a row of scores has few keys. The functions for any size store all scores and read them
-// twice.
+// This file is compiled for AVX-512-BF16 whatever the rest is compiled for, as bf16_gemm_avx512_cpu.cpp:
+// attention's probabilities where a row of scores has few keys. The functions for any size store all scores
+// and read them twice.
 
 #include "engine/cpu/bf16_gemm.h"
 
@@ -85,8 +85,8 @@ void probabilities512(const ScoreRows& of, bf16* p, int64_t stride, float* maxim
                                          probabilities<5, false>};
   static constexpr std::array one_more{probabilities<1, true>, probabilities<2, true>, probabilities<3, true>,
                                        probabilities<4, true>};
-  (of.last_key ? one_more[whole_vectors_of(of) - 1] : of_vectors[whole_vectors_of(of) - 1])(of, p, stride,
-                                                                                            maxima, sums);
+  const size_t which = whole_vectors_of(of) - 1;
+  (of.last_key ? one_more[which] : of_vectors[which])(of, p, stride, maxima, sums);
 }
 
 }  // namespace tessera

@@ -204,7 +204,8 @@ static inline __m512 power_of_two(__m512 x) {
   return _mm512_scalef_ps(y, x);  // times 2 to the power of the rest
 }
 
-static inline __m512 exponential(__m512 x) { return power_of_two(x * all(1.44269504f)); }  // log2(e)
+static constexpr float log2_e = 1.44269504f;
+static inline __m512 exponential(__m512 x) { return power_of_two(x * all(log2_e)); }
 #endif
 
 }  // namespace tessera

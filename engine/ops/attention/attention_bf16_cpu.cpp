@@ -74,7 +74,8 @@ class HeadScores {
         k_(products_.columns(all_tokens(h, k, h.sizes.keys), in_registers_, work.k_transposed)),
         columns_(whole_bf16_vectors(h.sizes.keys)),
         most_(cut.part),
-        start_(start_of_scores(h.sizes.keys, columns_, work.start)),
+        start_(in_registers_ ? Rows<const float>{nullptr, 0}
+                             : start_of_scores(h.sizes.keys, columns_, work.start)),
         s_(work.scores.fit(most_, columns_)) {}
 
   // p [block, keys] = exp(s - maximum), the maxima and the sums of the rows.
@@ -159,6 +160,7 @@ struct ScoreLefts {
   LeftPairs p_transposed, ds_transposed, ds;
 };
 
+// The scores of a head and their gradients, a block of queries at a call.
 class ScoreGradients : public HeadScores {
  public:
   ScoreGradients(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h, const BackwardHead<bf16>& io,
