@@ -235,8 +235,8 @@ struct Bf16Kernels {
                   float* sums);
 
   // Its backward pass: P = exp(s - lse) and ds = P (dP - rowsum(P dP)), rounded to p and ds; without ds, that
-  // overwrites dP in floats. P is divided by its sum, as in softmax_backward() of attention/rows.h. s is
-  // overwritten; shares and means [rows] are memory.
+  // overwrites dP in floats. P is divided by its sum, as in softmax_backward() of attention/softmax_rows.h. s
+  // is overwritten; shares and means [rows] are memory.
   void (*softmax_backward)(int64_t rows, int64_t columns, FloatTarget s, FloatTarget dp, const float* lse,
                            bf16* p, bf16* ds, int64_t stride, float* shares, float* means);
 

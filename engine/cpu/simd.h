@@ -4,6 +4,7 @@
 // by lane. They serve the few loops that must decide which values stay in registers; other loops use "omp
 // simd".
 
+#include <array>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -55,20 +56,27 @@ inline Vector<W> upper_half(const Vector<W>& v, std::index_sequence<i...>) {
       v, v, (static_cast<int>(i) < half ? static_cast<int>(i) + half : static_cast<int>(i))...);
 }
 
-// Reduces the first 2 * half lanes with f, halving their number each time.
-template <class W, int half, class F> inline W fold(const Vector<W>& v, F f) {
-  const Vector<W> folded =
-      f(v, upper_half<W, half>(v, std::make_index_sequence<static_cast<size_t>(lanes<W>)>()));
-  if constexpr (half == 1)
-    return folded[0];
+// Reduces the first 2 * half lanes with f, halving their number until `kept` are left, the first ones.
+template <class W, int half, int kept, class F> inline Vector<W> fold(const Vector<W>& v, F f) {
+  if constexpr (half < kept)
+    return v;
   else
-    return fold<W, half / 2>(folded, f);
+    return fold<W, half / 2, kept>(
+        f(v, upper_half<W, half>(v, std::make_index_sequence<static_cast<size_t>(lanes<W>)>())), f);
 }
 
 // The lanes of a and b alternating, a0 b0 a1 b1 ..., from their lower or upper halves.
 template <class W, int first, size_t... i>
 inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_sequence<i...>) {
   return __builtin_shufflevector(a, b, (first + static_cast<int>(i / 2) + (i % 2 ? int{lanes<W>} : 0))...);
+}
+
+// f over the lanes of a, and over those of b.
+template <class W, class F> inline std::array<W, 2> fold_two(const Vector<W>& a, const Vector<W>& b, F f) {
+  constexpr auto order = std::make_index_sequence<static_cast<size_t>(lanes<W>)>();
+  const Vector<W> alternating = f(interleave<W, 0>(a, b, order), interleave<W, lanes<W> / 2>(a, b, order));
+  const Vector<W> folded = fold<W, lanes<W> / 2, 2>(alternating, f);
+  return {folded[0], folded[1]};
 }
 
 }  // namespace detail
@@ -85,11 +93,19 @@ template <class W> inline Vector<W> largest(const Vector<W>& a, const Vector<W>&
 }
 
 template <class W> inline W sum_of_lanes(const Vector<W>& v) {
-  return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return a + b; });
+  return detail::fold<W, lanes<W> / 2, 1>(v, [](const auto& a, const auto& b) { return a + b; })[0];
+}
+template <class W> inline W largest_of_lanes(const Vector<W>& v) {
+  return detail::fold<W, lanes<W> / 2, 1>(v,
+                                          [](const auto& a, const auto& b) { return largest<W>(a, b); })[0];
 }
 
-template <class W> inline W largest_of_lanes(const Vector<W>& v) {
-  return detail::fold<W, lanes<W> / 2>(v, [](const auto& a, const auto& b) { return largest<W>(a, b); });
+// The same for a and for b, which share the steps.
+template <class W> inline std::array<W, 2> sums_of_lanes(const Vector<W>& a, const Vector<W>& b) {
+  return detail::fold_two<W>(a, b, [](const auto& x, const auto& y) { return x + y; });
+}
+template <class W> inline std::array<W, 2> largest_of_lanes(const Vector<W>& a, const Vector<W>& b) {
+  return detail::fold_two<W>(a, b, [](const auto& x, const auto& y) { return largest<W>(x, y); });
 }
 
 // to[j][i] = factor * from[i][j] for a square of lanes x lanes; strides between rows in elements.

@@ -37,11 +37,14 @@ namespace detail {
 template <class W, int R, int N, bool far>
 TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t a_row, int64_t a_column,
                               Rows<const W> b, Rows<const W> start, Rows<W> c) {
+  constexpr int vectors_a_line = std::max<int>(1, 64 / vector_bytes);
   using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
   for (; blocks > 0; --blocks) {
     if constexpr (far)
 #pragma GCC unroll 32
-      for (int i = 0; i < R; ++i) __builtin_prefetch(c.data + i * c.row, 1);
+      for (int i = 0; i < R; ++i)
+#pragma GCC unroll 32
+        for (int j = 0; j < N; j += vectors_a_line) __builtin_prefetch(c.data + i * c.row + j * lanes<W>, 1);
     Vector<W> sum[R * N];
 #pragma GCC unroll 32
     for (int i = 0; i < R * N; ++i)

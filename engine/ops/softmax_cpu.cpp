@@ -6,7 +6,7 @@
 #include "engine/cpu/each.h"
 #include "engine/cpu/log_sum_exp.h"
 #include "engine/cpu/row_sums.h"
-#include "engine/ops/attention/rows.h"
+#include "engine/ops/attention/softmax_rows.h"
 #include "engine/ops/softmax_kernels.h"
 
 namespace tessera {
@@ -23,9 +23,8 @@ template <class T> void softmax_row(int64_t width, const T* x, T* y) {
   W* const e = thread_scratch<W, of_exponentials>(whole);
   write_each(0, width, e, false, [x](int64_t j) { return W(x[j]); });
   std::fill(e + width, e + whole, -std::numeric_limits<W>::infinity());
-  W max, sum;
-  row_maxima<W>(1, whole, {e, whole}, &max);
-  exponentials<W>(1, whole, {e, whole}, &max, &sum);
+  const W max = largest_of_lanes<W>(maxima_of_row(whole, e));
+  const W sum = sum_of_lanes<W>(exponentials_of_row(whole, e, max));
   write_each(0, width, y, false, [e, share = 1 / sum](int64_t j) { return e[j] * share; });
 }
 

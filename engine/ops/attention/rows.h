@@ -1,7 +1,6 @@
 #pragma once
 
-// The parts of attention's CPU kernels that work on whole rows of scores: the terms, each in one vector loop
-// over the keys, and the softmax.
+// The terms of attention's scores on the CPU: each in one vector loop over the keys of a row.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +8,6 @@
 #include "engine/cpu/row_sums.h"
 #include "engine/cpu/simd.h"
 #include "engine/cpu/small_gemm.h"
-#include "engine/cpu/vector_math.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/panels.h"
 #include "engine/ops/attention/score_terms.h"
@@ -109,61 +107,6 @@ void backward_terms(const HeadOfImage<T>& h, const QueryBlock& block, const Wide
     Wide<T>* row = ds.data + r * ds.row;
 #pragma omp simd
     for (int64_t j = 0; j < block.keys; ++j) row[j] = prior.backward(row[j], 0, {i, j, block.keys}).ds;
-  }
-}
-
-// Each function below makes one pass over all rows before the next begins, so that no row waits for the sum
-// of the row before it. The columns are whole vectors.
-
-template <class W> void row_maxima(int64_t rows, int64_t columns, Rows<W> s, W* maxima) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const W* row = s.data + r * s.row;
-    Vector<W> most = load_vector(row);
-    for (int64_t j = lanes<W>; j < columns; j += lanes<W>) most = largest<W>(most, load_vector(row + j));
-    maxima[r] = largest_of_lanes<W>(most);
-  }
-}
-
-// s = exp(s - shift of the row), and the sums of the rows.
-template <class W> void exponentials(int64_t rows, int64_t columns, Rows<W> s, const W* shifts, W* sums) {
-  for (int64_t r = 0; r < rows; ++r) {
-    W* row = s.data + r * s.row;
-    Vector<W> sum{};
-    for (int64_t j = 0; j < columns; j += lanes<W>) {
-      const Vector<W> e = exp_of_differences(load_vector(row + j) - shifts[r]);
-      store_vector(row + j, e);
-      sum += e;
-    }
-    sums[r] = sum_of_lanes<W>(sum);
-  }
-}
-
-// P = exp(s - lse) overwrites s; ds = P (dP - rowsum(P dP)) overwrites dP, which is passed as ds. (rowsum(P
-// dP) = dy . y.) P is divided by its sum, which the rounding of s and lse leaves slightly off 1: otherwise ds
-// would not sum to 0 over a row, and gradients that sum it over many rows (the learned scale's, the prior's)
-// would be off. `means` and `shares` [rows] are memory for these sums.
-template <class W>
-void softmax_backward(int64_t rows, int64_t columns, Rows<W> s, Rows<W> ds, const W* lse, W* means,
-                      W* shares) {
-  for (int64_t r = 0; r < rows; ++r) {
-    W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
-    Vector<W> sum{}, mass{};
-    for (int64_t j = 0; j < columns; j += lanes<W>) {
-      const Vector<W> p = exp_of_differences(load_vector(p_row + j) - lse[r]);
-      store_vector(p_row + j, p);
-      sum += p * load_vector(ds_row + j);
-      mass += p;
-    }
-    shares[r] = 1 / sum_of_lanes<W>(mass);
-    means[r] = sum_of_lanes<W>(sum) * shares[r];
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    W *p_row = s.data + r * s.row, *ds_row = ds.data + r * ds.row;
-    for (int64_t j = 0; j < columns; j += lanes<W>) {
-      const Vector<W> p = load_vector(p_row + j) * shares[r];
-      store_vector(p_row + j, p);
-      store_vector(ds_row + j, p * (load_vector(ds_row + j) - means[r]));
-    }
   }
 }
 

@@ -106,6 +106,9 @@ template <class T> struct BatchTerms {
   int64_t masks = 0;
   bool mask_diagonal = false;
 
+  // True if a term besides the scale and the diagonal mask acts on the scores.
+  bool change_rows() const { return prior || bias || slopes || gates || mask; }
+
   TESSERA_HD ScaleTerm<W> scale_term(int64_t head) const {
     return {learned_scale ? W(learned_scale[head]) : scale};
   }
