@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "engine/cpu/lines_ahead.h"
 #include "engine/cpu/sanitizer.h"
 #include "engine/cpu/simd.h"
 
@@ -33,13 +34,14 @@ namespace detail {
 // the blocks and the depth is unrolled. A `far` C lies outside the first cache: its lines are asked for first
 // and come while the sums are made, where the stores would wait for them. A's pointer and strides are single
 // arguments because a struct of three passes through memory, where each call would wait for the last one's C;
-// structs of two pass in registers.
+// structs of two pass in registers. Each block asks for some of the lines `ahead`, unless null.
 template <class W, int R, int N, bool far>
 TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t a_row, int64_t a_column,
-                              Rows<const W> b, Rows<const W> start, Rows<W> c) {
+                              Rows<const W> b, Rows<const W> start, Rows<W> c, LinesAhead* ahead) {
   constexpr int vectors_a_line = std::max<int>(1, 64 / vector_bytes);
   using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
   for (; blocks > 0; --blocks) {
+    if (ahead) ahead->ask();
     if constexpr (far)
 #pragma GCC unroll 32
       for (int i = 0; i < R; ++i)
@@ -79,8 +81,8 @@ inline constexpr int most_vectors = vector_registers == 32 ? 5 : 3;
 constexpr int most_rows(int vectors) { return std::min(12, (vector_registers - 1 - vectors) / vectors); }
 
 template <class W>
-using GemmRows = void (*)(int64_t, int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>,
-                          Rows<W>);
+using GemmRows = void (*)(int64_t, int64_t, const W*, int64_t, int64_t, Rows<const W>, Rows<const W>, Rows<W>,
+                          LinesAhead*);
 
 template <class W, int N, bool far, int... r>
 constexpr std::array<GemmRows<W>, sizeof...(r)> gemm_heights(std::integer_sequence<int, r...>) {
@@ -89,16 +91,17 @@ constexpr std::array<GemmRows<W>, sizeof...(r)> gemm_heights(std::integer_sequen
 
 // The rows of C in blocks of nearly equal height that fit the registers: the higher ones first.
 template <class W, int N, bool far>
-void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c) {
+void gemm_columns(int64_t m, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start, Rows<W> c,
+                  LinesAhead* ahead) {
   static constexpr auto heights = gemm_heights<W, N, far>(std::make_integer_sequence<int, most_rows(N)>());
   if (m == 0) return;
   const int64_t blocks = pieces(m, most_rows(N)), height = pieces(m, blocks);
   const int64_t lower = height * blocks - m, higher = blocks - lower, rows = higher * height;
-  heights[static_cast<size_t>(height - 1)](higher, depth, a.data, a.row, a.column, b, start, c);
+  heights[static_cast<size_t>(height - 1)](higher, depth, a.data, a.row, a.column, b, start, c, ahead);
   if (lower == 0) return;
   heights[static_cast<size_t>(height - 2)](lower, depth, a.data + rows * a.row, a.row, a.column, b,
                                            {start.data + rows * start.row, start.row},
-                                           {c.data + rows * c.row, c.row});
+                                           {c.data + rows * c.row, c.row}, ahead);
 }
 
 template <class W, bool far, int... n> constexpr auto gemm_panels(std::integer_sequence<int, n...>) {
@@ -109,10 +112,11 @@ template <class W, bool far, int... n> constexpr auto gemm_panels(std::integer_s
 
 // C [m, n] = start + A [m, depth] B [depth, n], n a multiple of the lanes. `start` may be C itself (to add)
 // or one row for all (stride 0). The columns are divided into panels of nearly equal width. `far` tells that
-// the caches do not hold C, which changes the time alone.
+// the caches do not hold C, and each block of C in registers asks for some of the lines `ahead`, unless null;
+// both change the time alone.
 template <class W, bool far = false>
 void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W> b, Rows<const W> start,
-                Rows<W> c) {
+                Rows<W> c, LinesAhead* ahead = nullptr) {
   static constexpr auto panels =
       detail::gemm_panels<W, far>(std::make_integer_sequence<int, detail::most_vectors>());
   tell_sanitizer(a.data, m, depth, a.row, a.column);
@@ -122,12 +126,20 @@ void small_gemm(int64_t m, int64_t n, int64_t depth, Strided<W> a, Rows<const W>
   int64_t vectors = n / lanes<W>;
   for (int64_t left = detail::pieces(vectors, detail::most_vectors); left > 0; --left) {
     const int64_t width = detail::pieces(vectors, left);
-    panels[static_cast<size_t>(width - 1)](m, depth, a, b, start, c);
+    panels[static_cast<size_t>(width - 1)](m, depth, a, b, start, c, ahead);
     b.data += width * lanes<W>;
     start.data += width * lanes<W>;
     c.data += width * lanes<W>;
     vectors -= width;
   }
+}
+
+// The number of blocks in registers that small_gemm() makes of C [m, n].
+template <class W> constexpr int64_t gemm_blocks(int64_t m, int64_t n) {
+  const int64_t vectors = std::max<int64_t>(1, n / lanes<W>),
+                panels = detail::pieces(vectors, detail::most_vectors),
+                width = detail::pieces(vectors, panels);
+  return panels * detail::pieces(m, detail::most_rows(static_cast<int>(width)));
 }
 
 }  // namespace tessera

@@ -54,12 +54,6 @@ bool stays_in_registers(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h) 
   return kernels.probabilities && !h.terms.change_rows() && h.sizes.keys > 0 && h.sizes.keys <= most_row_keys;
 }
 
-// True for a head whose results stay in the first cache from its beginning, when they are prefetched, to its
-// end.
-bool has_few_results(const HeadOfImage<bf16>& h) {
-  return std::max(h.sizes.queries, h.sizes.keys) * h.sizes.head_dim <= 1024;
-}
-
 Tokens all_tokens(const HeadOfImage<bf16>& h, const TokenHeads<const bf16>& x, int64_t count) {
   return {tokens_of(h, x, count), x.stride, count};
 }
@@ -132,11 +126,10 @@ void forward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const HeadProducts products(kernels, d);
   const QueryCut cut(queries, whole_bf16_vectors(keys));
-  const TokenRange all{0, std::max(queries, keys)};
-  if (has_few_results(h)) prefetch_results(h, y_heads, queries, all);
-  prefetch_next_head(h, q_heads, queries, all);
-  prefetch_next_head(h, k_heads, keys, all);
-  prefetch_next_head(h, v_heads, keys, all);
+  prefetch_results(h, y_heads, queries);
+  prefetch_next_head(h, q_heads, queries);
+  prefetch_next_head(h, k_heads, keys);
+  prefetch_next_head(h, v_heads, keys);
   const HeadScores scores(kernels, h, k_heads, cut, work);
   const RightPairs v = products.right(all_tokens(h, v_heads, keys), work.v);
   const Rows<bf16> p = work.p.fit(cut.block, whole_bf16_vectors(keys));
@@ -230,16 +223,13 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
   const int64_t width = products.width();
   const QueryCut cut(queries, whole_bf16_vectors(keys));
   const float scale = h.terms.scale_term(h.head).factor;
-  const TokenRange all{0, std::max(queries, keys)};
-  if (has_few_results(h)) {
-    prefetch_results(h, io.dq, queries, all);
-    prefetch_results(h, io.dk, keys, all);
-    prefetch_results(h, io.dv, keys, all);
-  }
-  prefetch_next_head(h, io.q, queries, all);
-  prefetch_next_head(h, io.k, keys, all);
-  prefetch_next_head(h, io.v, keys, all);
-  prefetch_next_head(h, io.dy, queries, all);
+  prefetch_results(h, io.dq, queries);
+  prefetch_results(h, io.dk, keys);
+  prefetch_results(h, io.dv, keys);
+  prefetch_next_head(h, io.q, queries);
+  prefetch_next_head(h, io.k, keys);
+  prefetch_next_head(h, io.v, keys);
+  prefetch_next_head(h, io.dy, queries);
   const RightPairs k = products.right(all_tokens(h, io.k, keys), work.k);
   TermSums<float> sums = io.sums;
   if (io.dgates.data) {
@@ -265,7 +255,7 @@ float backward_head_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
     products.tokens(keys, block.count, of.ds_transposed, products.right(q, work.dy), dk_before, dk);
     products.tokens(block.count, keys, of.ds, k, zeros, dq);
     if (h.terms.learned_scale) {
-      load_rows(q.data, q.stride, q.count, d, false, wide_q);
+      load_rows(q.data, q.stride, q.count, d, wide_q);
       dscale += dot_product(block.count * width, dq.data, wide_q.data);
     }
     products.store(block.count, dq, &scale, 0, io.dq.add, tokens_of(h, io.dq, queries, i), io.dq.stride);

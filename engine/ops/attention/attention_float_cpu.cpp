@@ -28,11 +28,10 @@ template <class W> struct Memory {
 
 // All keys (or values) of a head as rows, followed by rows of zeros up to whole vectors.
 template <class T>
-Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, bool prefetch,
-                       Panel<Wide<T>>& panel) {
+Rows<Wide<T>> load_all(const HeadOfImage<T>& h, const TokenHeads<const T>& x, Panel<Wide<T>>& panel) {
   const int64_t keys = h.sizes.keys, padded = whole_vectors<Wide<T>>(keys);
   const Rows<Wide<T>> rows = panel.fit(padded, h.sizes.head_dim);
-  load_rows(tokens_of(h, x, keys), x.stride, keys, h.sizes.head_dim, prefetch, rows);
+  load_rows(tokens_of(h, x, keys), x.stride, keys, h.sizes.head_dim, rows);
   fill_rows(rows, keys, padded, Wide<T>(0));
   return rows;
 }
@@ -51,65 +50,45 @@ template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
   return {zeros.data, 0};
 }
 
-// How a head is computed.
-//
-// Where one key follows whole vectors of them, its scores are made apart, unless terms change whole rows.
-//
-// The lines that the next head reads, and those of this one's results, are prefetched: those of a small head
-// a few at a time while its scores are made, for a core stops at a prefetch when some two dozen lines are on
-// their way. A larger head, whose lines are few beside its products, asks for them as it copies its own.
+// How the scores of a head are made. Where one key follows whole vectors of them, its scores are made apart,
+// unless terms change whole rows.
 template <class T> struct Plan {
   using W = Wide<T>;
-  static constexpr int64_t most_small_numbers = 2048;  // of q, say: 65 tokens of 16, 16 of 32
 
-  bool last_apart, small;
+  bool last_apart;
   int64_t together;  // keys whose scores lie in rows
   int64_t columns;   // of the rows: whole vectors
   int64_t block;     // queries at a time
 
   explicit Plan(const HeadOfImage<T>& h)
-      : last_apart(one_key_follows(h)),
-        small(std::max(h.sizes.queries, h.sizes.keys) * h.sizes.head_dim <= most_small_numbers),
+      : last_apart(!h.terms.change_rows() && h.sizes.keys > lanes<W> && h.sizes.keys % lanes<W> == 1),
         together(h.sizes.keys - (last_apart ? 1 : 0)),
         columns(whole_vectors<W>(together)),
         block(block_of_queries<W>(h.sizes.queries, columns)) {}
+};
 
-  // The rows of scores between two prefetches of a small head: whole blocks in registers, 8 to 12.
-  int64_t rows_a_turn() const {
-    const int64_t vectors = std::clamp<int64_t>(columns / lanes<W>, 1, detail::most_vectors),
-                  height = detail::most_rows(static_cast<int>(vectors));
-    return (8 + height - 1) / height * height;
+// The lines of this head's results and of what the next head reads, which the products of scores ask for.
+template <class T> class HeadAhead {
+ public:
+  explicit HeadAhead(const HeadOfImage<T>& h) : h_(h) {}
+
+  void reads(const TokenHeads<const T>& x, int64_t tokens) {
+    lines_.add(next_tokens(h_, x, tokens), tokens, x.stride, h_.sizes.head_dim);
+  }
+  void writes(const TokenHeads<T>& x, int64_t tokens) {
+    lines_.add(tokens_of(h_, x, tokens), tokens, x.stride, h_.sizes.head_dim);
+  }
+
+  // Spreads them over so many products.
+  LinesAhead* over(int64_t products, int64_t columns) {
+    lines_.spread(products * gemm_blocks<Wide<T>>(h_.sizes.queries, columns));
+    return &lines_;
   }
 
  private:
-  static bool one_key_follows(const HeadOfImage<T>& h) {
-    return !h.terms.change_rows() && h.sizes.keys > lanes<W> && h.sizes.keys % lanes<W> == 1;
-  }
+  const HeadOfImage<T>& h_;
+  LinesAhead lines_;
 };
-
-// Some rows of a block, and the tokens to prefetch beside them.
-struct Turn {
-  int64_t row, count;  // in the block
-  TokenRange ahead;
-};
-
-// Calls f(turn) for all rows of a block. The last turn of the last block prefetches what is left of the keys.
-template <class T, class F>
-void for_turns(const HeadOfImage<T>& h, const Plan<T>& plan, const QueryBlock& block, const F& f) {
-  const int64_t rows = plan.small ? plan.rows_a_turn() : block.count, queries = h.sizes.queries;
-  for (int64_t r = 0; r < block.count; r += rows) {
-    const int64_t some = std::min(rows, block.count - r), first = block.first + r;
-    const bool rest = first + some == queries;
-    f(Turn{r, some, {first, plan.small ? (rest ? std::max(queries, block.keys) - first : some) : 0}});
-  }
-}
-
-// The rows of a turn of s = start + a b. a, s [block, .]
-template <class W>
-void scores_of(const Turn& turn, int64_t columns, Rows<W> a, Rows<W> b, Rows<const W> start, Rows<W> s) {
-  small_gemm<W>(turn.count, columns, a.row, {a.data + turn.row * a.row, a.row, 1}, b, start,
-                {s.data + turn.row * s.row, s.row});
-}
 
 // The scores of the last key, if they are made apart.
 template <class T, class W = Wide<T>>
@@ -144,8 +123,7 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   auto& work = Memory<W>::of_this_thread();
   const auto& [images, heads, queries, keys, d] = h.sizes;
   const Plan<T> plan(h);
-  const bool prefetch = !plan.small;
-  const Rows<W> k = load_all(h, k_heads, prefetch, work.k), v = load_all(h, v_heads, prefetch, work.v);
+  const Rows<W> k = load_all(h, k_heads, work.k), v = load_all(h, v_heads, work.v);
   // scale (q . k) = q . (scale k): scaling the keys is cheaper than scaling every score
   const Rows<W> kt = transposed(h.terms.scale_term(h.head).factor, k, keys, work.k_transposed);
   const int64_t columns = plan.columns, most = plan.block;
@@ -154,16 +132,15 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
   const W* gate = load_gates(h, work.gate);
   const Rows<W> q = work.q.fit(most, d), s = work.scores.fit_apart(most, keys), y = work.y.fit(most, d);
   W *maxima = work.maxima.fit(1, most).data, *sums = work.sums.fit(1, most).data;
+  HeadAhead<T> ahead(h);
+  ahead.writes(y_heads, queries);
+  ahead.reads(q_heads, queries);
+  for (const TokenHeads<const T>& x : {k_heads, v_heads}) ahead.reads(x, keys);
+  LinesAhead* const lines = ahead.over(1, columns);
   for (int64_t i = 0; i < queries; i += most) {
     const QueryBlock block{i, std::min(most, queries - i), keys};
-    load_rows(tokens_of(h, q_heads, queries, i), q_heads.stride, block.count, d, prefetch, q);
-    for_turns(h, plan, block, [&](const Turn& turn) {
-      prefetch_results(h, y_heads, h.sizes.queries, turn.ahead);
-      prefetch_next_head(h, q_heads, h.sizes.queries, turn.ahead);
-      for (const TokenHeads<const T>& x : {k_heads, v_heads})
-        prefetch_next_head(h, x, h.sizes.keys, turn.ahead);
-      scores_of(turn, columns, q, kt, start, s);
-    });
+    load_rows(tokens_of(h, q_heads, queries, i), q_heads.stride, block.count, d, q);
+    small_gemm<W>(block.count, columns, d, {q.data, q.row, 1}, kt, start, s, lines);
     forward_terms(h, block, gate, s, {nullptr, 0});
     const LastKey<W> last = scores_of_last(h, plan, block, q, k, work);
     row_maxima(block.count, columns, s, last, maxima);
@@ -171,7 +148,7 @@ void forward_head(const HeadOfImage<T>& h, const TokenHeads<const T>& q_heads,
     small_gemm<W>(block.count, y.row, keys, {s.data, s.row, 1}, v, zeros, y);
     store_rows<T>(
         y, block.count, d, [=](int64_t r) { return 1 / sums[r]; }, tokens_of(h, y_heads, queries, i),
-        y_heads.stride, false, prefetch);
+        y_heads.stride, false);
     if (!lse) continue;
 #pragma omp simd
     for (int64_t r = 0; r < block.count; ++r) lse[i + r] = maxima[r] + fast_log(sums[r]);
@@ -185,8 +162,7 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   const W scale = h.terms.scale_term(h.head).factor;
   const auto scaled = [=](int64_t) { return scale; };
   const Plan<T> plan(h);
-  const bool prefetch = !plan.small;
-  const Rows<W> k = load_all(h, io.k, prefetch, work.k), v = load_all(h, io.v, prefetch, work.v);
+  const Rows<W> k = load_all(h, io.k, work.k), v = load_all(h, io.v, work.v);
   const Rows<W> kt = transposed(scale, k, keys, work.k_transposed),
                 vt = transposed(W(1), v, keys, work.v_transposed);
   const int64_t columns = plan.columns, most = plan.block;
@@ -206,21 +182,20 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
   W *means = work.sums.fit(1, most).data, *shares = work.maxima.fit(1, most).data;
   fill_rows(dk, 0, keys, W(0));
   fill_rows(dv, 0, keys, W(0));
+  HeadAhead<T> ahead(h);
+  ahead.writes(io.dq, queries);
+  for (const TokenHeads<T>& x : {io.dk, io.dv}) ahead.writes(x, keys);
+  for (const TokenHeads<const T>& x : {io.q, io.dy}) ahead.reads(x, queries);
+  for (const TokenHeads<const T>& x : {io.k, io.v}) ahead.reads(x, keys);
+  LinesAhead* const lines = ahead.over(2, columns);
   W dscale = 0;
   for (int64_t i = 0; i < queries; i += most) {
     const QueryBlock block{i, std::min(most, queries - i), keys};
-    load_rows(tokens_of(h, io.q, queries, i), io.q.stride, block.count, d, prefetch, q);
-    load_rows(tokens_of(h, io.dy, queries, i), io.dy.stride, block.count, d, prefetch, dy);
+    load_rows(tokens_of(h, io.q, queries, i), io.q.stride, block.count, d, q);
+    load_rows(tokens_of(h, io.dy, queries, i), io.dy.stride, block.count, d, dy);
     // s = terms(scale q k^T), dP = dy v^T
-    for_turns(h, plan, block, [&](const Turn& turn) {
-      for (const TokenHeads<const T>& x : {io.q, io.dy})
-        prefetch_next_head(h, x, h.sizes.queries, turn.ahead);
-      for (const TokenHeads<const T>& x : {io.k, io.v}) prefetch_next_head(h, x, h.sizes.keys, turn.ahead);
-      scores_of(turn, columns, q, kt, start, s);
-      prefetch_results(h, io.dq, h.sizes.queries, turn.ahead);
-      for (const TokenHeads<T>& x : {io.dk, io.dv}) prefetch_results(h, x, h.sizes.keys, turn.ahead);
-      scores_of(turn, columns, dy, vt, zeros, ds);
-    });
+    small_gemm<W>(block.count, columns, d, {q.data, q.row, 1}, kt, start, s, lines);
+    small_gemm<W>(block.count, columns, d, {dy.data, dy.row, 1}, vt, zeros, ds, lines);
     forward_terms(h, block, gate, s, before);
     const LastKey<W> last = with_gradients(scores_of_last(h, plan, block, q, k, work), block, dy, v, work);
     softmax_backward(block.count, columns, s, ds, last, io.lse + i, means, shares);
@@ -231,13 +206,12 @@ template <class T> Wide<T> backward_head(const HeadOfImage<T>& h, const Backward
     small_gemm<W>(block.count, dq.row, keys, {ds.data, ds.row, 1}, k, zeros, dq);
     if (h.terms.learned_scale) dscale += dot_product(block.count * q.row, dq.data, q.data);
     if (T* to = tokens_of(h, io.dq, queries, i))
-      store_rows<T>(dq, block.count, d, scaled, to, io.dq.stride, io.dq.add, prefetch);
+      store_rows<T>(dq, block.count, d, scaled, to, io.dq.stride, io.dq.add);
   }
-  if (T* to = tokens_of(h, io.dk, keys))
-    store_rows<T>(dk, keys, d, scaled, to, io.dk.stride, io.dk.add, prefetch);
+  if (T* to = tokens_of(h, io.dk, keys)) store_rows<T>(dk, keys, d, scaled, to, io.dk.stride, io.dk.add);
   if (T* to = tokens_of(h, io.dv, keys))
     store_rows<T>(
-        dv, keys, d, [](int64_t) { return W(1); }, to, io.dv.stride, io.dv.add, prefetch);
+        dv, keys, d, [](int64_t) { return W(1); }, to, io.dv.stride, io.dv.add);
   if (sums.gate) store_gates(h, sums.gate, io.dgates);
   return dscale;
 }

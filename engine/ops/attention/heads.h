@@ -31,11 +31,6 @@ U* tokens_of(const HeadOfImage<T>& h, const TokenHeads<U>& x, int64_t tokens, in
   return x.data ? x.data + (h.image * tokens + first) * x.stride + h.head * h.sizes.head_dim : nullptr;
 }
 
-// Tokens [first, first + count) of a head, as far as there are so many.
-struct TokenRange {
-  int64_t first, count;
-};
-
 // Prefetches the cache lines of rows of d numbers, `stride` apart, but for the part of a first line that
 // began before them: another head has it. It must be inlined: g++ takes a function that only prefetches for
 // one without effect, and drops the call.
@@ -48,28 +43,32 @@ __attribute__((always_inline)) inline void prefetch_rows(const T* rows, int64_t 
     for (int64_t i = 0; i < count; ++i) __builtin_prefetch(rows + i * stride + j, written);
 }
 
-// Prefetches some tokens of the head that is computed after this one: the processor's own prefetcher does not
-// foresee short rows that are far apart.
+// A pointer to the tokens of the head that is computed after this one; null where there is none. They are
+// asked for beforehand: the processor's own prefetcher does not foresee short rows that are far apart.
 template <class T>
-__attribute__((always_inline)) inline void prefetch_next_head(const HeadOfImage<T>& h,
-                                                              const TokenHeads<const T>& x, int64_t tokens,
-                                                              const TokenRange& some) {
+const T* next_tokens(const HeadOfImage<T>& h, const TokenHeads<const T>& x, int64_t tokens) {
   const bool last = h.image_follows || h.head + 1 == h.sizes.heads;
-  if (!x.data || (last && h.image + 1 == h.sizes.images)) return;
+  if (last && h.image + 1 == h.sizes.images) return nullptr;
   const int64_t next_head = h.image_follows ? h.head : last ? 0 : h.head + 1;
-  const HeadOfImage<T> next{h.sizes, h.terms, h.image + last, next_head};
-  prefetch_rows<false>(tokens_of(next, x, tokens, some.first), std::min(some.count, tokens - some.first),
-                       x.stride, h.sizes.head_dim);
+  return tokens_of(HeadOfImage<T>{h.sizes, h.terms, h.image + last, next_head}, x, tokens);
 }
 
-// Prefetches where some of this head's results will be, so that the lines arrive while it computes; the
-// stores of few tokens, which are soon computed, would wait for them.
+// Prefetches the tokens of the next head at once.
+template <class T>
+__attribute__((always_inline)) inline void prefetch_next_head(const HeadOfImage<T>& h,
+                                                              const TokenHeads<const T>& x, int64_t tokens) {
+  if (const T* next = next_tokens(h, x, tokens))
+    prefetch_rows<false>(next, tokens, x.stride, h.sizes.head_dim);
+}
+
+// Prefetches where this head's results will be, so that the lines arrive while it computes; the stores of a
+// few tokens, which are soon computed, would wait for them. More would not stay in the first cache so long.
 template <class T>
 __attribute__((always_inline)) inline void prefetch_results(const HeadOfImage<T>& h, const TokenHeads<T>& x,
-                                                            int64_t tokens, const TokenRange& some) {
-  if (!x.data) return;
-  prefetch_rows<true>(tokens_of(h, x, tokens, some.first), std::min(some.count, tokens - some.first),
-                      x.stride, h.sizes.head_dim);
+                                                            int64_t tokens) {
+  constexpr int64_t few = 1024;  // numbers
+  if (!x.data || tokens * h.sizes.head_dim > few) return;
+  prefetch_rows<true>(tokens_of(h, x, tokens), tokens, x.stride, h.sizes.head_dim);
 }
 
 // The row that the sums of scores start from: 0 for each key, -inf for the columns of padding, whose

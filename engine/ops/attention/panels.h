@@ -40,19 +40,15 @@ template <class W> class Panel {
   std::vector<Block> memory_;
 };
 
-// to [rows, columns] = from, whose rows are `stride` elements apart; zeros fill the last vector. Prefetches
-// the columns that follow, which the next head's tokens are, if asked to.
+// to [rows, columns] = from, whose rows are `stride` elements apart; zeros fill the last vector.
 template <class T>
-void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, bool prefetch,
-               Rows<Wide<T>> to) {
+void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, Rows<Wide<T>> to) {
   using W = Wide<T>;
   if constexpr (std::is_same_v<T, W>) {
     if (columns == to.row) {
       for (int64_t j = 0; j < columns; j += lanes<W>)
-        for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t i = 0; i < rows; ++i)
           store_vector(to.data + i * to.row + j, load_vector(from + i * stride + j));
-          if (prefetch) __builtin_prefetch(from + i * stride + j + columns);
-        }
       return;
     }
   }
@@ -66,10 +62,10 @@ void load_rows(const T* from, int64_t stride, int64_t rows, int64_t columns, boo
 }
 
 // to [rows, columns] = factor(row) * from or, with `add`, += it; the rows of `to` are `stride` elements
-// apart. Prefetches as load_rows().
+// apart.
 template <class T, class Factor>
 void store_rows(Rows<const Wide<T>> from, int64_t rows, int64_t columns, Factor&& factor, T* to,
-                int64_t stride, bool add, bool prefetch) {
+                int64_t stride, bool add) {
   using W = Wide<T>;
   if constexpr (std::is_same_v<T, W>) {
     if (columns == from.row) {
@@ -78,7 +74,6 @@ void store_rows(Rows<const Wide<T>> from, int64_t rows, int64_t columns, Factor&
           T* y = to + i * stride + j;
           const Vector<W> value = factor(i) * load_vector(from.data + i * from.row + j);
           store_vector(y, add ? load_vector(y) + value : value);
-          if (prefetch) __builtin_prefetch(y + columns, 1);
         }
       return;
     }

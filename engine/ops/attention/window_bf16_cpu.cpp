@@ -39,11 +39,10 @@ bool is_window(const HeadOfImage<bf16>& h) {
 void forward_window_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
                          const TokenHeads<const bf16>& q, const TokenHeads<const bf16>& k,
                          const TokenHeads<const bf16>& v, const TokenHeads<bf16>& y, float* lse) {
-  const TokenRange all{0, window_tokens};
-  prefetch_results(h, y, window_tokens, all);
-  prefetch_next_head(h, q, window_tokens, all);
-  prefetch_next_head(h, k, window_tokens, all);
-  prefetch_next_head(h, v, window_tokens, all);
+  prefetch_results(h, y, window_tokens);
+  prefetch_next_head(h, q, window_tokens);
+  prefetch_next_head(h, k, window_tokens);
+  prefetch_next_head(h, v, window_tokens);
   Square s;
   make_scores(kernels, h, window_of(h, q), window_of(h, k), s);
   float maxima[window_tokens], sums[window_tokens];
@@ -55,11 +54,9 @@ void forward_window_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
 
 float backward_window_bf16(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h,
                            const BackwardHead<bf16>& io) {
-  const TokenRange all{0, window_tokens};
-  for (const TokenHeads<bf16>& result : {io.dq, io.dk, io.dv})
-    prefetch_results(h, result, window_tokens, all);
+  for (const TokenHeads<bf16>& result : {io.dq, io.dk, io.dv}) prefetch_results(h, result, window_tokens);
   for (const TokenHeads<const bf16>& read : {io.q, io.k, io.v, io.dy})
-    prefetch_next_head(h, read, window_tokens, all);
+    prefetch_next_head(h, read, window_tokens);
   const WindowRows q = window_of(h, io.q), k = window_of(h, io.k), dy = window_of(h, io.dy);
   Square s, dp;
   make_scores(kernels, h, q, k, s);
