@@ -1,7 +1,7 @@
 #pragma once
 
-// Cache lines that are needed soon, asked for a few at a time. A core has some two dozen lines on their way
-// at a time and stops at a prefetch beyond these: hundreds in a row take as long as the lines themselves.
+// LinesAhead asks for cache lines that are needed soon, a few at a time. A core has some two dozen lines on
+// their way and stops at a prefetch beyond these: hundreds in a row take as long as the lines themselves.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@ namespace tessera {
 // Rows in memory whose lines ask() prefetches, the same number of rows of every set at each call.
 class LinesAhead {
  public:
-  // Adds a set of `count` rows of n numbers, `stride` numbers apart; none for null.
+  // Adds a set of `count` rows of n numbers, `stride` numbers apart; null adds none. There are at most 7.
   template <class T> void add(const T* rows, int64_t count, int64_t stride, int64_t n) {
     constexpr auto size = static_cast<int64_t>(sizeof(T));
     if (rows)
@@ -27,7 +27,7 @@ class LinesAhead {
     rows_a_call_ = (most + calls - 1) / std::max<int64_t>(1, calls);
   }
 
-  // Inlined, for g++ takes a function that only prefetches for one without effect, and drops the call.
+  // The function must be inlined: g++ takes one that only prefetches for one without effect, and drops it.
   __attribute__((always_inline)) inline void ask() {
     for (int64_t i = 0; i < used_; ++i) {
       Set& set = sets_[static_cast<size_t>(i)];

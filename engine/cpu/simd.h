@@ -71,7 +71,7 @@ inline Vector<W> interleave(const Vector<W>& a, const Vector<W>& b, std::index_s
   return __builtin_shufflevector(a, b, (first + static_cast<int>(i / 2) + (i % 2 ? int{lanes<W>} : 0))...);
 }
 
-// f over the lanes of a, and over those of b.
+// The function folds the lanes of a with f, and those of b: both vectors share the steps.
 template <class W, class F> inline std::array<W, 2> fold_two(const Vector<W>& a, const Vector<W>& b, F f) {
   constexpr auto order = std::make_index_sequence<static_cast<size_t>(lanes<W>)>();
   const Vector<W> alternating = f(interleave<W, 0>(a, b, order), interleave<W, lanes<W> / 2>(a, b, order));
@@ -100,7 +100,7 @@ template <class W> inline W largest_of_lanes(const Vector<W>& v) {
                                           [](const auto& a, const auto& b) { return largest<W>(a, b); })[0];
 }
 
-// The same for a and for b, which share the steps.
+// These two return what the functions above make of a, and of b: both vectors share the steps.
 template <class W> inline std::array<W, 2> sums_of_lanes(const Vector<W>& a, const Vector<W>& b) {
   return detail::fold_two<W>(a, b, [](const auto& x, const auto& y) { return x + y; });
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Attention of one head in float or double; what AttentionKernels<Cpu> calls where the processor has no
-// instructions for T itself.
+// These functions compute attention of one head in float or double. AttentionKernels<Cpu> calls them for
+// every type but bf16 on a processor with instructions for it (attention_bf16.h).
 
 #include "engine/ops/attention/heads.h"
 

@@ -50,8 +50,8 @@ template <class W> Rows<const W> zero_row(int64_t columns, Panel<W>& panel) {
   return {zeros.data, 0};
 }
 
-// How the scores of a head are made. Where one key follows whole vectors of them, its scores are made apart,
-// unless terms change whole rows.
+// A Plan says how the scores of a head are made. The scores of a key that follows whole vectors of keys are
+// made apart, unless terms change whole rows.
 template <class T> struct Plan {
   using W = Wide<T>;
 

@@ -106,7 +106,7 @@ template <class W> std::array<Vector<W>, 2> powers_of_row(int64_t columns, W* p,
   return {mass, sum};
 }
 
-// The same for the last key, whose numbers join the sums of all rows.
+// The function does the same for the last key, whose numbers join the sums of all rows.
 template <class W>
 void add_last_powers(int64_t rows, const LastKey<W>& last, const W* lse, W* masses, W* sums) {
 #pragma omp simd
