@@ -1,7 +1,7 @@
 'use strict';
 
-// Checks the search of a built site: node apps/docs/check_search.js build-docs/site. For each question, the address that
-// must be among the first answers.
+// Checks the search of a built site: node apps/docs/check_search.js build-docs/site. For each question, the address
+// that must be among the first answers.
 
 const fs = require('fs');
 const path = require('path');

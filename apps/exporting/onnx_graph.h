@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/io/protobuf.h"
 #include "engine/core/tensor.h"
+#include "engine/io/protobuf.h"
 
 namespace tessera {
 

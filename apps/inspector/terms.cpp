@@ -124,7 +124,7 @@ Model without_term(const Model& model, const std::string& term) {
   check(std::ranges::find(names, term) != names.end(), "without ", term, ": the model's terms are ", list,
         did_you_mean(term, names));
   Json config = model.config;
-  const auto found =
+  const auto* const found =
       std::ranges::find_if(switches, [&](const Switch& each) { return each.term.name == term; });
   found->take_out(config);
   const Model result = build(config, {.dtype = model.parameters.begin()->value.dtype()});

@@ -109,12 +109,12 @@ template Option* Command::add_option(const std::string&, std::optional<int64_t>&
 template Option* Command::add_option(const std::string&, std::optional<double>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<float>&, const std::string&);
 
-Option* Command::add_option(const std::string& name, std::function<void(const std::string&)> take,
+Option* Command::add_option(const std::string& name, const std::function<void(const std::string&)>& take,
                             const std::string& description) {
   return keep(*app_->add_option_function<std::string>(name, take, description));
 }
 
-Option* Command::add_option(const std::string& name, std::function<void(int)> take,
+Option* Command::add_option(const std::string& name, const std::function<void(int)>& take,
                             const std::string& description) {
   return keep(*app_->add_option_function<int>(name, take, description));
 }

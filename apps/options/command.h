@@ -77,9 +77,9 @@ class Command {
   template <OptionValue T>
   Option* add_option(const std::string& name, T& value, const std::string& description);
   // The same, but the value goes to `take`, which may refuse it by an error.
-  Option* add_option(const std::string& name, std::function<void(const std::string& value)> take,
+  Option* add_option(const std::string& name, const std::function<void(const std::string& value)>& take,
                      const std::string& description);
-  Option* add_option(const std::string& name, std::function<void(int value)> take,
+  Option* add_option(const std::string& name, const std::function<void(int value)>& take,
                      const std::string& description);
   Option* add_flag(const std::string& name, bool& value, const std::string& description);
 

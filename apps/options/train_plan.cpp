@@ -108,7 +108,7 @@ ConfigChange change_of(const TrainOptions& options, const Json& config) {
   ConfigChange change{config, {}};
   std::vector<std::string>& all = change.assignments;
   if (options.given("--epochs")) {
-    if (config.value("steps", int64_t{0}) > 0) all.push_back("steps=0");  // as of a run with --time
+    if (config.value("steps", int64_t{0}) > 0) all.emplace_back("steps=0");  // as of a run with --time
     all.push_back(fmt::format("epochs={}", options.epochs));
   }
   if (options.given("--lr")) all.push_back(fmt::format("optimizer.lr={}", options.lr));

@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 // A finite number for which `good` holds.
-Validator number_that(std::function<bool(double)> good, const std::string& wanted) {
+Validator number_that(const std::function<bool(double)>& good, const std::string& wanted) {
   return [=](const std::string& text) -> std::string {
     size_t used = 0;
     double number = std::nan("");

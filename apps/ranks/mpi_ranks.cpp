@@ -26,7 +26,7 @@ constexpr size_t largest_message = size_t{1} << 30;  // MPI counts bytes in an i
 
 // A message that another rank did not send so is a fault of a program, not of the network; MPI itself would
 // end all with a code of its own.
-void end_by_fault(MPI_Comm* comm, int* code, ...) {
+void end_by_fault(MPI_Comm* comm, int* code, ...) {  // NOLINT(readability-non-const-parameter): MPI's type
   char why[MPI_MAX_ERROR_STRING] = "", host[256] = "";
   int rank = 0, size = 1, length = 0;
   MPI_Comm_rank(*comm, &rank);

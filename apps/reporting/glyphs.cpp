@@ -42,7 +42,7 @@ class Fonts {
       if (FcPatternGetCharSet(set_->fonts[i], FC_CHARSET, 0, &has) != FcResultMatch ||
           FcCharSetHasChar(has, character) == FcFalse)
         continue;
-      FT_Face const face = face_of(i);
+      auto* const face = face_of(i);
       if (face != nullptr && FT_Set_Pixel_Sizes(face, 0, static_cast<FT_UInt>(pixels)) == 0) return face;
     }
     return nullptr;

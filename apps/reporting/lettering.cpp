@@ -62,9 +62,10 @@ LetteredLine by_dots(std::string text, int height) {
   for (int q = 0; q < quads; ++q) {
     const Corner &first = corners[static_cast<size_t>(4 * q)],
                  &last = corners[static_cast<size_t>(4 * q + 2)];
-    for (int y = at(first.y, line.height); y < at(last.y, line.height); ++y)
-      std::fill(line.coverage.begin() + y * line.width + at(first.x, line.width),
-                line.coverage.begin() + y * line.width + at(last.x, line.width), uint8_t{255});
+    for (int y = at(first.y, line.height); y < at(last.y, line.height); ++y) {
+      const auto row = line.coverage.begin() + int64_t{y} * line.width;
+      std::fill(row + at(first.x, line.width), row + at(last.x, line.width), uint8_t{255});
+    }
   }
   return line;
 }

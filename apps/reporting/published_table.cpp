@@ -147,7 +147,7 @@ std::string compared_page(const Json& rows, const std::string& where) {
                                    "#paper", "#images/s",   "#paper"};
   for (const std::string& dataset : published_datasets()) {
     columns.push_back("#" + dataset);
-    columns.push_back("#paper");
+    columns.emplace_back("#paper");
   }
   std::vector<std::vector<std::string>> cells;
   for (const Json& row : rows) {

@@ -1,10 +1,10 @@
 #include "apps/reporting/rehearsal.h"
 
 #include <fmt/core.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>

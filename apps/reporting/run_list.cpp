@@ -116,7 +116,7 @@ RunList list_runs(const fs::path& folder) {
       list.rows.push_back(row);
       flatten(run.config, "", configs.emplace_back());
     } catch (const std::exception& error) {
-      list.warnings.push_back(error.what());
+      list.warnings.emplace_back(error.what());
     }
   }
   if (configs.empty()) return list;
@@ -157,7 +157,7 @@ void sort_runs(RunList& list, const std::string& key, bool reversed) {
 std::string run_csv(const RunList& list) {
   std::vector<std::string> header = sort_keys();
   header.insert(header.end(), list.keys.begin(), list.keys.end());
-  header.push_back("notes");
+  header.emplace_back("notes");
   std::string text = csv_line(header);
   const auto field = [](const Json& value) { return value.is_null() ? "" : as_text(value); };
   for (const Json& row : list.rows) {

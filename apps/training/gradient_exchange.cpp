@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-GradientExchange::GradientExchange(Ranks& ranks, std::vector<Share> buckets, DType dtype, DevicePeers* peers)
+GradientExchange::GradientExchange(Ranks& ranks, const std::vector<Share>& buckets, DType dtype,
+                                   DevicePeers* peers)
     : ranks_(ranks), peers_(peers), element_bytes_(size_of(dtype)) {
   for (const Share& elements : buckets) {
     buckets_.push_back({.elements = elements, .mine = {}});

@@ -18,7 +18,8 @@ class GradientExchange {
  public:
   /// Of sums of numbers of one type, in buckets that begin where the former one ends. With `peers`, which
   /// must outlive the exchange, sums and total lie on the GPU, else on the CPU.
-  GradientExchange(Ranks& ranks, std::vector<Share> buckets, DType dtype, DevicePeers* peers = nullptr);
+  GradientExchange(Ranks& ranks, const std::vector<Share>& buckets, DType dtype,
+                   DevicePeers* peers = nullptr);
 
   /// Begins the exchange of sums over `parts` micro-batches, of which each rank has its share_of().
   void begin(int64_t parts);

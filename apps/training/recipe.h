@@ -23,7 +23,8 @@ const std::vector<RecipeFile>& recipe_files();
 ///    "datasets": {NAME: {"about": "CIFAR-10", "config": what is special about it}},
 ///    "models":   {NAME: {"about": "SL-ViT", "top1": {DATASET: the paper's percentage}, "config": likewise}}}
 ///
-/// A diffusion model has the paper's "fid" in place of "top1". A row of SL-ViT's table 2 has its other columns in "table2", which `tessera bench table` shows.
+/// A diffusion model has the paper's "fid" in place of "top1". A row of SL-ViT's table 2 has its other
+/// columns in "table2", which `tessera bench table` shows.
 ///
 /// Such a recipe is `base` with the changes of the data set and then of the model, each a JSON merge patch.
 /// Its model is the preset of the model's name, unless a "config" holds another "model".
@@ -44,8 +45,8 @@ Json read_recipe(const std::string& name_or_file);
 
 /// Sets the key at `path` ("optimizer.lr") of a config. Objects on the way are made; a model that is a
 /// preset's name becomes {"preset": NAME} first. Fails in the name of `option` where something on the way is
-/// no object. Another "kind" of an object removes the keys of the former kind, "data.name" those that the data
-/// set does not have.
+/// no object. Another "kind" of an object removes the keys of the former kind, "data.name" those that the
+/// data set does not have.
 void set_key(Json& config, std::string_view path, const Json& value, const std::string& option);
 
 /// Sets the key of "path=value", as --set has it. The value is read as JSON, or taken as a string if it is

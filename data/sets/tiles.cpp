@@ -23,8 +23,10 @@ struct Tiles {
   void cut(const Image& picture, int left, int right, int size, int step, int32_t label) {
     for (int y = 0; y + size <= picture.height; y += step)
       for (int x = left; x + size <= right; x += step) {
-        for (int row = 0; row < size; ++row)
-          pixels.insert(pixels.end(), picture.at(y + row, x), picture.at(y + row, x) + size * 3);
+        for (int row = 0; row < size; ++row) {
+          const auto* const from = picture.at(y + row, x);
+          pixels.insert(pixels.end(), from, from + size_t{3} * static_cast<size_t>(size));
+        }
         labels.push_back(label);
       }
   }

@@ -65,7 +65,7 @@ template <class T> class SmallProduct {
 
  private:
   static constexpr int64_t size = 512;
-  int64_t rows_ = 288 * threads();
+  int64_t rows_ = int64_t{288} * threads();
   std::vector<T> x_ = std::vector<T>(static_cast<size_t>(rows_ * size), T(0.5f)), y_ = x_,
                  weight_ = std::vector<T>(static_cast<size_t>(size * size), T(0.5f));
 };

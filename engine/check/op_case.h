@@ -26,7 +26,7 @@ struct OpCase {
   double f32_tolerance = 1e-5;  ///< of f32 against f64, relative to the tensor's largest value
   double bf16_tolerance = 0.03;
   /// Why the parallel loops of this case have one chunk however short chunks are; empty for most cases.
-  std::string unsplit_forward = "", unsplit_backward = "";
+  std::string unsplit_forward = {}, unsplit_backward = {};
 
   std::string name() const { return variant.empty() ? op : op + " (" + variant + ")"; }
 };

@@ -14,7 +14,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int n = static_cast<int>(window_tokens);
+constexpr int64_t n = window_tokens;
 static_assert(n == bf16_lanes, "a row of scores is a vector");
 constexpr int64_t most_numbers = 64;  // of a token
 
@@ -39,11 +39,11 @@ template <class Row>
 inline __attribute__((always_inline)) void for_rows(const LeftPairs& a, const bf16* right, int64_t right_pair,
                                                     Row row) {
   constexpr int half = n / 2;
-  for (int first = 0; first < n; first += half) {
+  for (int64_t first = 0; first < n; first += half) {
     __m512 sum[2 * half];
     product<half, 2>(n / 2, {a.data + first * a.row, a.row, a.pair}, right, right_pair, sum);
 #pragma GCC unroll 8
-    for (int i = 0; i < half; ++i) row(first + i, sum[2 * i], sum[2 * i + 1]);
+    for (int64_t i = 0; i < half; ++i) row(first + i, sum[2 * i], sum[2 * i + 1]);
   }
 }
 
@@ -91,7 +91,7 @@ struct ScoreSquares {
 #pragma GCC unroll 2
       for (int r = 0; r < rows_joined; r += 2) {
         const __m512i of_ds = two_rows(of_dp[r], of_dp[r + 1]);
-        const int at = (i + r) * n;
+        const int64_t at = (i + r) * n;
         _mm512_storeu_si512(p_pairs.of + at, paired(two_rows(p[r], p[r + 1])));
         _mm512_storeu_si512(ds.of + at, of_ds);
         _mm512_storeu_si512(ds_pairs.of + at, paired(of_ds));
@@ -109,7 +109,7 @@ void write_tokens(int64_t d, const LeftPairs& a, const WindowRows& x, __m512 fac
   interleave(d, x, right);
   for (int64_t j = 0; j < d; j += bf16_panel)
     for_rows(a, right.of + 2 * j, 2 * d,
-             [&](int i, __m512 low, __m512 high) { store(to, i, j, factor, low, high); });
+             [&](int64_t i, __m512 low, __m512 high) { store(to, i, j, factor, low, high); });
 }
 
 // The sum over all numbers of (ds k) q.
@@ -118,7 +118,7 @@ float factor_gradient(int64_t d, const LeftPairs& ds, const WindowRows& k, const
   interleave(d, k, right);
   __m512 sum = _mm512_setzero_ps();
   for (int64_t j = 0; j < d; j += bf16_panel)
-    for_rows(ds, right.of + 2 * j, 2 * d, [&](int i, __m512 low, __m512 high) {
+    for_rows(ds, right.of + 2 * j, 2 * d, [&](int64_t i, __m512 low, __m512 high) {
       const __m512i of_q = _mm512_loadu_si512(q.data + i * q.stride + j);
       sum = _mm512_fmadd_ps(low, widened(_mm512_castsi512_si256(of_q)), sum);
       sum = _mm512_fmadd_ps(high, widened(_mm512_extracti64x4_epi64(of_q, 1)), sum);
@@ -162,7 +162,7 @@ void window_values512(int64_t d, const float* s, const WindowRows& v, float* max
   interleave(d, v, right);
   for (int64_t j = 0; j < d; j += bf16_panel)
     for_rows(rows_of(p), right.of + 2 * j, 2 * d,
-             [&](int i, __m512 low, __m512 high) { store(y, i, j, all(shares[i]), low, high); });
+             [&](int64_t i, __m512 low, __m512 high) { store(y, i, j, all(shares[i]), low, high); });
 }
 
 float window_gradients512(const WindowPass& of) {

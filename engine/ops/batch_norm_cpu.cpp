@@ -181,7 +181,7 @@ template <class T> struct NormBackward {
   template <bool keeps, class Dz> std::vector<W> sums(const Dz& dz, T* kept) const {
     const int64_t stride = static_cast<int64_t>(mean.size());
     const W *centre = mean.data(), *scale = rstd.data();
-    return sums_of_columns<W>(size, 2, [=](auto rows, int64_t at, int64_t columns, W* sum) {
+    return sums_of_columns<W>(size, 2, [=, kept = kept](auto rows, int64_t at, int64_t columns, W* sum) {
       const Dz from = dz;  // a copy, whose pointers the loop need not load
 #pragma omp simd
       for (int64_t j = 0; j < columns; ++j) {

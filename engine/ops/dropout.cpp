@@ -121,7 +121,7 @@ Tensor drop_path(const Tensor& x, const Tensor& branch, const PathDraw& draw) {
   if (images.defined()) return drop_path_of_some(x, branch, draw);
   const RowsSize size{x.dim(0), x.shape().elements(1, x.rank())};
   const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  dispatch(x, "drop_path", [&]<class Dev, class T>() {
+  dispatch(x, "drop_path", [&, p = p, key = key]<class Dev, class T>() {
     DropoutKernels<Dev>::template drop_path<T>(size, p, key, x.data<T>(), branch.data<T>(), {y.data<T>()});
   });
   const auto backward = [size, p = p, key = key](Gradients& g) {

@@ -109,7 +109,7 @@ struct BackwardShares {
   // for too few sums. Slabs are whole bands of 12 outputs, because the kernels may round what is left of
   // those differently, and whole tiles of 16 (AMX), which no slab then ends with a part of.
   static int64_t rows_a_slab(int64_t out, int64_t of_groups) {
-    const int64_t unit = 4 * least_rows(), wanted = out * of_groups / (4 * threads());
+    const int64_t unit = 4 * least_rows(), wanted = out * of_groups / (int64_t{4} * threads());
     return std::clamp<int64_t>(parts_of(wanted, unit), 1, 4) * unit;
   }
 

@@ -98,18 +98,20 @@ void cut_patch(const PatchPlaces& places, const Shifts& shifts, int64_t patch, c
 template <class T> void paste_patches(const PatchPlaces& places, const T* dy, Target<T> dx) {
   const auto [images, channels, height, width] = places.image;
   const int64_t size = places.size, wide = places.wide;
-  parallel_rows(images * places.high * wide, channels * size * size, [=, high = places.high](int64_t patch) {
-    const int64_t left = patch % wide * size, top = patch / wide % high * size, b = patch / (wide * high);
-    const T* line = dy + patch * channels * size * size;
-    for (int64_t c = 0; c < channels; ++c)
-      for (int64_t i = top; i < top + size; ++i, line += size) {
-        T* const to = dx.data + ((b * channels + c) * height + i) * width + left;
-        if (dx.add)
-          for (int64_t j = 0; j < size; ++j) store(to[j], Wide<T>(to[j]) + Wide<T>(line[j]));
-        else
-          copy_line(line, size, to);
-      }
-  });
+  parallel_rows(images * places.high * wide, channels * size * size,
+                [=, channels = channels, height = height, width = width, high = places.high](int64_t patch) {
+                  const int64_t left = patch % wide * size, top = patch / wide % high * size,
+                                b = patch / (wide * high);
+                  const T* line = dy + patch * channels * size * size;
+                  for (int64_t c = 0; c < channels; ++c)
+                    for (int64_t i = top; i < top + size; ++i, line += size) {
+                      T* const to = dx.data + ((b * channels + c) * height + i) * width + left;
+                      if (dx.add)
+                        for (int64_t j = 0; j < size; ++j) store(to[j], Wide<T>(to[j]) + Wide<T>(line[j]));
+                      else
+                        copy_line(line, size, to);
+                    }
+                });
 }
 
 }  // namespace

@@ -148,15 +148,15 @@ Json reductions(Ranks& ranks, const RankWork& work, const Network& network) {
   Json rows = Json::array();
   for (int count = 2; count <= ranks.size(); ++count)
     for (const int64_t part : {64, 8, 1}) {
+      const int64_t floats = static_cast<int64_t>(work.gradient_bytes) / part / 4;
       RankWork of_part = work;
-      of_part.gradient_bytes = static_cast<double>(static_cast<int64_t>(work.gradient_bytes) / part / 4 * 4);
+      of_part.gradient_bytes = 4 * static_cast<double>(floats);
       of_part.micro_batches = 1;
       of_part.buckets = std::max<int64_t>(1, work.buckets / part);
-      rows.push_back(
-          {{"ranks", count},
-           {"bytes", of_part.gradient_bytes},
-           {"seconds", time_of_reduction(ranks, count, static_cast<int64_t>(of_part.gradient_bytes))},
-           {"predicted_seconds", reduction_seconds(of_part, network, count)}});
+      rows.push_back({{"ranks", count},
+                      {"bytes", of_part.gradient_bytes},
+                      {"seconds", time_of_reduction(ranks, count, 4 * floats)},
+                      {"predicted_seconds", reduction_seconds(of_part, network, count)}});
     }
   return rows;
 }

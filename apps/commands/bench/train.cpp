@@ -180,7 +180,7 @@ Json measure_training(const Options& options, const std::string& name, const Jso
     BenchedSteps steps(options, name, task_of(config), model, *optimizer, options.graph);
     measured = measure(options, [&] { steps.step(); });
     steps.finish();
-    micro_batch = steps.micro_batch();
+    micro_batch = std::min(options.batch, steps.micro_batch());
   }
   Profile profile(options.device);
   if (on_cpu || options.profile) {
