@@ -57,7 +57,8 @@ TEST_CASE("minimal filtering in bf16 is the convolution in double within its rou
     int64_t height, width, padding;
   };
   for (const Map& map : {Map{8, 6, 1}, Map{9, 7, 0}, Map{5, 33, 2}, Map{1, 64, 2}, Map{40, 34, 1}})
-    for (const auto [in, out] : std::initializer_list<std::array<int64_t, 2>>{{32, 96}, {96, 32}, {64, 64}}) {
+    for (const auto& widths : std::initializer_list<std::array<int64_t, 2>>{{32, 96}, {96, 32}, {64, 64}}) {
+      const auto in = widths[0], out = widths[1];
       CAPTURE(map.height);
       CAPTURE(in);
       const DType bf = DType::bf16, f64 = DType::f64;
