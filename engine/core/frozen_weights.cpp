@@ -1,5 +1,7 @@
 #include "engine/core/frozen_weights.h"
 
+#include <oneapi/tbb/mutex.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -24,7 +26,7 @@ struct Frozen {
   std::map<Key, std::shared_ptr<const Storage>> made = {};
 };
 
-std::mutex mutex;                        // guards the map
+tbb::mutex mutex;                        // guards the map; it spins, as that of Pool (storage.cpp) does
 std::map<const std::byte*, Frozen> all;  // the key is the weight's first byte
 
 // The entry of the weight in which this byte lies, or null.
