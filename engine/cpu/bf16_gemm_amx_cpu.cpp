@@ -30,6 +30,13 @@ struct alignas(64) TileShapes {
   }
 };
 
+// The empty statement lets no write wait until after it: GCC's intrinsics for tiles do not say what memory
+// they read, neither the whole of `shapes` nor the rows of a tile.
+void configure(const TileShapes& shapes) {
+  asm volatile("" : : "r"(&shapes) : "memory");
+  _tile_loadconfig(&shapes);
+}
+
 template <class Rows> Rows from(Rows rows, int64_t i, int64_t j) {
   return {rows.data ? rows.data + i * rows.row + j : nullptr, rows.row};
 }
@@ -104,16 +111,14 @@ void multiply(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, Rig
   const int64_t whole_m = m / side * side, whole_pairs = pairs / side * side;
   if (a.pair != 2 || whole_pairs == 0) return plain.multiply(m, columns, pairs, a, b, alpha, start, c);
   if (whole_m > 0) {
-    const TileShapes whole(side);
-    _tile_loadconfig(&whole);
+    configure(TileShapes(side));
     for (int64_t i = 0; i < whole_m; i += 2 * side)
       multiply_across(whole_m - i > side, side, columns, whole_pairs, {a.data + i * a.row, a.row, 2}, b,
                       alpha, from(start, i, 0), from(c, i, 0));
   }
   // Tiles multiply what is left of the rows, too: a row's bits would depend on the rows beside it otherwise.
   if (whole_m < m) {
-    const TileShapes low(m - whole_m);
-    _tile_loadconfig(&low);
+    configure(TileShapes(m - whole_m));
     multiply_across(false, m - whole_m, columns, whole_pairs, {a.data + whole_m * a.row, a.row, 2}, b, alpha,
                     from(start, whole_m, 0), from(c, whole_m, 0));
   }

@@ -14,7 +14,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_CXX_COMPILER_ID STREQ
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
       "-O1;-mavx2;-mfma;-Wno-psabi;-include;${CMAKE_CURRENT_SOURCE_DIR}/emulator/${instructions}_kernels.h")
   endforeach()
-  target_sources(bf16_emulator PRIVATE ${emulated_kernels})
+  set_source_files_properties(emulator/trapped_tiles.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-Wno-psabi")
+  target_sources(bf16_emulator PRIVATE ${emulated_kernels} emulator/trapped_tiles.cpp)
   target_compile_definitions(bf16_emulator PRIVATE TESSERA_EMULATED_KERNELS)
   target_link_options(bf16_emulator INTERFACE LINKER:--wrap=_ZN7tessera12bf16_kernelsEv)
 endif()
