@@ -177,12 +177,15 @@ struct ScoreFactors {
 struct Bf16Kernels {
   const char* name;  // "AVX-512-BF16"
 
+  // The pairs of a depth that a product multiplies at once: it is fastest for a whole number of such steps.
+  int64_t pairs_at_once;
+
   // C [m, columns] = start + alpha A B; columns are whole vectors. `start` may be C itself.
   void (*multiply)(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b, float alpha,
                    FloatRows start, FloatTarget c);
 
   // c [m, columns] = start + A B, rounded once, for a panel or a vector of columns; row i begins at c + i *
-  // stride. Null where a product cannot be rounded before it is stored.
+  // stride.
   void (*multiply_rounded)(int64_t m, int64_t columns, int64_t pairs, const LeftPairs& a, RightPairs b,
                            FloatRows start, bf16* c, int64_t stride);
 
@@ -242,7 +245,8 @@ struct Bf16Kernels {
 
   // These two functions make the scores as well, which stay in registers. probabilities() is softmax() of
   // these rows; a zero and then any numbers follow an odd number of keys. score_gradients() writes P and ds
-  // of softmax_backward() as factors of products. Both are null where tiles multiply faster.
+  // of softmax_backward() as factors of products. For heads wider than most_row_width tiles are faster.
+  int64_t most_row_width;
   void (*probabilities)(const ScoreRows& of, bf16* p, int64_t stride, float* maxima, float* sums);
   void (*score_gradients)(const ScoreRows& of, const GradientRows& from, const ScoreFactors& to);
 

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "engine/cpu/bf16_gemm_x86.h"
@@ -197,6 +198,7 @@ void store(int64_t rows, int64_t columns, FloatRows from, const float* factors, 
 
 const Bf16Kernels* avx512_bf16_kernels() {
   static constexpr Bf16Kernels kernels{"AVX-512-BF16",
+                                       1,
                                        multiply,
                                        multiply_rounded,
                                        interleave_pairs,
@@ -212,6 +214,7 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        outputs_of_points512,
                                        softmax512,
                                        softmax_backward512,
+                                       std::numeric_limits<int64_t>::max(),
                                        probabilities512,
                                        score_gradients512,
                                        window_scores512,

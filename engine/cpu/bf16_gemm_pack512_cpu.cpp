@@ -113,6 +113,33 @@ void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from,
   }
 }
 
+// Writes the transposes of 32 x 32 numbers, each row as pairs; rows of `from` lie `stride` apart, those of
+// `to` `row`.
+void turn_panel(const bf16* from, int64_t stride, bf16* to, int64_t row) {
+  alignas(64) bf16 pairs[16][2 * bf16_panel];
+  for (int64_t p = 0; p < 16; ++p)
+    interleave_panel(from + 2 * p * stride, from + (2 * p + 1) * stride, pairs[p]);
+  for (int64_t half = 0; half < 2; ++half, to += 16 * row) {
+    __m512i square[16];
+#pragma GCC unroll 16
+    for (int64_t p = 0; p < 16; ++p) square[p] = _mm512_load_si512(pairs[p] + half * bf16_panel);
+    transpose(square);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < 16; ++r) _mm512_storeu_si512(to + r * row, square[r]);
+  }
+}
+
+// turn_part() does the same for 16 columns or fewer, of up to 32 numbers; zeros follow these.
+void turn_part(int64_t numbers, int64_t columns, const bf16* from, int64_t stride, bf16* to, int64_t row) {
+  __m512i square[16];
+  for (int64_t p = 0; p < 16; ++p, from += 2 * stride)
+    square[p] = 2 * p < numbers
+                    ? pairs_of_rows(from, 2 * p + 1 < numbers ? from + stride : nullptr, first_lanes(columns))
+                    : _mm512_setzero_si512();
+  transpose(square);
+  for (int64_t r = 0; r < 16; ++r) _mm512_storeu_si512(to + r * row, square[r]);
+}
+
 }  // namespace
 
 void interleave_pairs(int64_t depth, int64_t columns, const bf16* from, int64_t stride, bf16* to,
@@ -153,20 +180,15 @@ LeftPairs left_pairs_of_transposed(int64_t depth, int64_t m, const bf16* from, i
 }
 
 LeftPairs left_rows_of_transposed(int64_t depth, int64_t m, const bf16* from, int64_t stride, bf16* to) {
-  const int64_t row = 2 * whole_bf16_vectors(pairs_of(depth));
-  for (int64_t i = 0; i < m; i += bf16_lanes)
-    for (int64_t k = 0; 2 * k < row; k += 16) {
-      __m512i square[16];
-      for (int64_t p = 0; p < 16; ++p) {
-        const int64_t at = 2 * (k + p);
-        const bf16* first = from + at * stride + i;
-        square[p] = at < depth
-                        ? pairs_of_rows(first, at + 1 < depth ? first + stride : nullptr, first_lanes(m - i))
-                        : _mm512_setzero_si512();
-      }
-      transpose(square);
-      for (int64_t r = 0; r < 16; ++r) _mm512_storeu_si512(to + (i + r) * row + 2 * k, square[r]);
-    }
+  const int64_t row = 2 * whole_bf16_vectors(pairs_of(depth)), whole_m = m / bf16_panel * bf16_panel;
+  for (int64_t k = 0; k < row; k += bf16_panel) {
+    const bf16* rows = from + k * stride;
+    const int64_t numbers = depth - k;
+    int64_t i = 0;
+    for (; numbers >= bf16_panel && i < whole_m; i += bf16_panel)
+      turn_panel(rows + i, stride, to + i * row + k, row);
+    for (; i < m; i += bf16_lanes) turn_part(numbers, m - i, rows + i, stride, to + i * row + k, row);
+  }
   return {to, row, 2};
 }
 

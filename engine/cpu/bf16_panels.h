@@ -66,7 +66,7 @@ inline void multiply_bf16_block(const Bf16Kernels& kernels, int64_t rows, int64_
                                 const LeftPairs& a, const bf16* panel, FloatRows start, bool add, bf16* c,
                                 int64_t stride, float* block) {
   const RightPairs right{panel, 2 * bf16_panel};
-  if (kernels.multiply_rounded && !add && columns % bf16_lanes == 0)
+  if (!add && columns % bf16_lanes == 0)
     return kernels.multiply_rounded(rows, columns, pairs, a, right, start, c, stride);
   kernels.multiply(rows, whole_bf16_vectors(columns), pairs, a, right, 1, start, {block, bf16_panel});
   store_block(kernels, rows, columns, block, add, c, stride);

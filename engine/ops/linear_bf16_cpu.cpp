@@ -58,6 +58,9 @@ void pack_all(const Bf16Kernels& kernels, int64_t depth, int64_t n, const Factor
   });
 }
 
+// The rows of x and dz that a product for dweight multiplies at once.
+int64_t rows_at_once(const Bf16Kernels& kernels) { return 2 * chunk_length(kernels.pairs_at_once, 2); }
+
 // What the backward pass reads and writes. The sums of dweight have rows of `width` floats.
 struct BackwardPass {
   const Bf16Kernels& kernels;
@@ -70,7 +73,9 @@ struct BackwardPass {
   int64_t width;
   bool dx_follows;  // dx is made after every dz
 
-  static int64_t rows_of_tile(int64_t rows) { return rows_a_tile(rows, 288); }
+  int64_t rows_of_tile(int64_t rows) const {
+    return rows_a_tile(rows, 288, std::max(least_rows(), rows_at_once(kernels)));
+  }
 
   // sum [outs] += some rows of dz.
   void add_bias_gradient(int64_t rows, int64_t outs, const bf16* dz, float* sum) const {
@@ -190,7 +195,7 @@ void linear_backward_bf16(const Bf16Kernels& kernels, const LinearSize& size, co
                           const bf16* x, const bf16* weight, const LayerGradients<bf16>& gradients) {
   const Target<bf16> dx = gradients.dx, dweight = gradients.dweight, dbias = gradients.dbias;
   const auto [rows, in, out] = size;
-  const BackwardShares by(rows, in, out, chunk_length(420), 2);
+  const BackwardShares by(rows, in, out, chunk_length(420), rows_at_once(kernels));
   const int64_t width = whole_bf16_vectors(in);
   const Workspace<bf16> panels(dx ? bf16_packed_elements(out, in) : 0),
       x_panels(dweight && by.few ? bf16_packed_elements(rows, in) : 0);

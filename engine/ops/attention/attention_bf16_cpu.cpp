@@ -48,10 +48,11 @@ struct QueryCut {
   }
 };
 
-// True for a head whose rows of scores the kernels keep in registers: few keys, and no term to be applied to
-// the scores but the scale and the diagonal mask.
+// True for a head whose rows of scores the kernels keep in registers: no wider than these are fast for, few
+// keys, and no term to be applied to the scores but the scale and the diagonal mask.
 bool stays_in_registers(const Bf16Kernels& kernels, const HeadOfImage<bf16>& h) {
-  return kernels.probabilities && !h.terms.change_rows() && h.sizes.keys > 0 && h.sizes.keys <= most_row_keys;
+  return h.sizes.head_dim <= kernels.most_row_width && !h.terms.change_rows() && h.sizes.keys > 0 &&
+         h.sizes.keys <= most_row_keys;
 }
 
 Tokens all_tokens(const HeadOfImage<bf16>& h, const TokenHeads<const bf16>& x, int64_t count) {
