@@ -4,15 +4,29 @@
 
 namespace tessera {
 
-Profile::Profile(Device device)
-    : clock_(make_lap_clock(device)),
+Profile::Profile(Device device, MachineRates rates)
+    : rates_(rates),
+      clock_(make_lap_clock(device)),
       observer_(
           [this](const ForwardEvent& event) {
             Entry& entry = entry_of(std::string(event.op.name));
             mark(entry.forward);
+            add_work(entry, event.macs, event.bytes);
             if (within_) entry.macs += event.macs;
           },
-          [this](const BackwardEvent& event) { mark(entry_of(std::string(event.op.name)).backward); }) {}
+          [this](const BackwardEvent& event) {
+            Entry& entry = entry_of(std::string(event.op.name));
+            mark(entry.backward);
+            add_work(entry, 2 * event.macs, event.bytes);
+          }) {}
+
+void Profile::add_work(Entry& entry, int64_t macs, int64_t bytes) const {
+  if (!within_) return;
+  entry.bytes += bytes;
+  const double products = rates_.flops > 0 ? 2 * static_cast<double>(macs) / rates_.flops : 0,
+               memory = rates_.bytes > 0 ? static_cast<double>(bytes) / rates_.bytes : 0;
+  entry.floor += std::max(products, memory);
+}
 
 Profile::Entry& Profile::entry_of(const std::string& op) {
   return entries_.try_emplace(op, Entry{op}).first->second;

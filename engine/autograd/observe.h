@@ -29,12 +29,15 @@ struct ForwardEvent {
   const Op& op;
   const Tensor& output;
   int64_t macs;  ///< multiply-accumulates; only matrix products, convolutions, attention and layer norm count
+  int64_t bytes;  ///< of the inputs and the output
 };
 
 /// A step of a tape whose backward has run.
 struct BackwardEvent {
   const Op& op;
   const std::string& path;  ///< the module that ran the op forward
+  int64_t macs;             ///< of the op's forward pass
+  int64_t bytes;            ///< of the gradients of the output and of those inputs that have one
 };
 
 /// Is told of every op that runs on this thread, recorded or not, and of every step that a tape reads back.

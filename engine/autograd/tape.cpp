@@ -98,7 +98,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
       Gradients gradients(*this, *step);
       step->backward(gradients);
       gradients.add_spares();
-      Observer::tell(BackwardEvent{*step->op, step->path});
+      Observer::tell(BackwardEvent{*step->op, step->path, step->macs, step->bytes});
     }
     step->backward = nullptr;
     if (!output.keep) output.grad = {};
@@ -211,6 +211,12 @@ bool tape_keeps_all() {
 
 bool ops_are_seen() { return Tape::recording() || Observer::active(); }
 
+namespace {
+
+int64_t bytes_of(const Tensor& x) { return x.defined() ? static_cast<int64_t>(x.bytes()) : 0; }
+
+}  // namespace
+
 bool wants_gradient(Inputs inputs) {
   const Tape* tape = Tape::recording();
   return tape && std::any_of(inputs.begin(), inputs.end(),
@@ -222,7 +228,9 @@ Tensor record(OpName op, Tensor y, Inputs inputs, Backward backward, int64_t mac
 }
 
 Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backward, int64_t macs) {
-  Observer::tell({*op, y, macs});
+  int64_t bytes = bytes_of(y);
+  for (const Tensor& input : inputs) bytes += bytes_of(input);
+  Observer::tell({*op, y, macs, bytes});
   for (const Tensor& input : inputs) {
     const uint64_t number = input.place().tape;
     const TapeScope* scope = number == 0 ? nullptr : TapeScope::current();
@@ -239,7 +247,10 @@ Tensor record(OpName op, Tensor y, std::span<const Input> inputs, Backward backw
   if (std::all_of(slots.begin(), slots.end(), [](int slot) { return slot < 0; })) return y;
   check(!tape->read_, op->name, ": its tape was read already; a new step needs a new tape");
   const int output = tape->new_slot(y, nullptr);
-  tape->steps_.push_back({op, ModuleScope::path(), std::move(slots), output, std::move(backward)});
+  int64_t gradient_bytes = bytes_of(y);
+  for (size_t i = 0; i < slots.size(); ++i) gradient_bytes += slots[i] < 0 ? 0 : bytes_of(inputs[i]);
+  tape->steps_.push_back(
+      {op, ModuleScope::path(), std::move(slots), output, std::move(backward), macs, gradient_bytes});
   if (tape->keep_all_) {
     Tape::Step& step = tape->steps_.back();
     step.operands.assign(inputs.begin(), inputs.end());

@@ -48,6 +48,8 @@ class Tape {
     std::vector<int> inputs;  ///< their slots; -1 for an input that needs no gradient
     int output;               ///< its slot
     Backward backward;        ///< adds to the inputs' gradients; empty once it has run
+    int64_t macs = 0;         ///< multiply-accumulates of the forward pass, as ForwardEvent has them
+    int64_t bytes = 0;        ///< of the gradients, as BackwardEvent has them
     /// Set where the tape keeps everything, see keep_all(): the values themselves, constants among them, and
     /// the name that name_value() gave to the output.
     std::vector<Tensor> operands = {};

@@ -29,8 +29,14 @@ TEST_CASE("tessera bench train measures itself against the machine") {
   bool linear = false;
   for (const auto& each : row.at("operations")) {
     shares += each.at("share").get<double>();
-    linear = linear || each.at("op") == "linear";
+    if (each.at("op") != "linear") continue;
+    linear = true;
+    const double seconds =
+        each.at("forward_seconds").get<double>() + each.at("backward_seconds").get<double>();
+    CHECK(each.at("floor_share").get<double>() ==
+          doctest::Approx(each.at("floor_seconds").get<double>() / seconds));
   }
+  CHECK(row.at("memory_gbytes_per_second") > 0);
   CHECK(shares == doctest::Approx(1));
   CHECK(linear);
 }
@@ -189,7 +195,8 @@ TEST_CASE("tessera bench: tables for people") {
   const Said said = tessera_program(
       "bench train --model vit --image-size 16 --classes 4 --batch 4 --steps 1 --warmup 0 --profile");
   CHECK(said.code == 0);
-  for (const char* word : {"images/s", "share of peak", "operation", "(optimizer)", "attention"}) {
+  for (const char* word :
+       {"images/s", "share of peak", "operation", "(optimizer)", "attention", "floor / time"}) {
     CAPTURE(word);
     CHECK(said.out.find(word) != std::string::npos);
   }

@@ -12,7 +12,7 @@ using namespace tessera;
 namespace {
 
 void check_on(Device device) {
-  Profile profile(device);
+  Profile profile(device, {.flops = 1e9, .bytes = 1e9});
   const Tensor x = Tensor::full({3, 5}, 2, DType::f32, device);
   Tensor w = Tensor::full({5, 4}, 1, DType::f32, device);
   w.require_grad();
@@ -32,6 +32,10 @@ void check_on(Device device) {
   CHECK(matmuls.forward > 0);
   CHECK(matmuls.backward > 0);
   CHECK(matmuls.macs == 2 * 3 * 5 * 4);
+  constexpr int forward_bytes = 4 * (3 * 5 + 5 * 4 + 3 * 4), backward_bytes = 4 * (3 * 4 + 5 * 4);
+  CHECK(matmuls.bytes == 2 * (forward_bytes + backward_bytes));
+  constexpr int backward_flops = 2 * 2 * 3 * 5 * 4;  // which take longer than the bytes; forward these do
+  CHECK(matmuls.floor == doctest::Approx(2e-9 * (forward_bytes + backward_flops)));
   CHECK(profile.forward() == doctest::Approx(entries[0].forward + entries[1].forward));
 }
 

@@ -12,6 +12,7 @@
 #include "apps/reporting/table.h"
 #include "apps/training/step.h"
 #include "apps/training/task.h"
+#include "engine/check/memory_rate.h"
 #include "engine/core/error.h"
 #include "engine/core/parallel.h"
 #include "models/presets.h"
@@ -61,10 +62,13 @@ constexpr Column profile_columns[] = {
     {"backward_seconds", "backward", as_seconds},
     {"share", "of the step", as_percent},
     {"gflops", "GFLOP/s", as_rate},
+    {"gbytes_per_second", "GB/s", as_rate},
+    {"floor_seconds", "floor", as_seconds},
+    {"floor_share", "floor / time", as_percent},
 };
 
 // The time of a step by operation, with the optimizer's as a row of its own. GFLOP/s: of an operation that
-// multiplies matrices, counted as the step's.
+// multiplies matrices, counted as the step's. The floor is Profile's, null where a rate is not known.
 Json profile_rows(const Profile& profile) {
   const auto steps = static_cast<double>(profile.steps());
   const double all = profile.forward() + profile.backward() + profile.rest();
@@ -75,13 +79,19 @@ Json profile_rows(const Profile& profile) {
                     {"forward_seconds", entry.forward / steps},
                     {"backward_seconds", entry.backward / steps},
                     {"share", seconds / all},
-                    {"gflops", flops > 0 ? Json(1e-9 * flops / seconds) : Json()}});
+                    {"gflops", flops > 0 ? Json(1e-9 * flops / seconds) : Json()},
+                    {"gbytes_per_second", 1e-9 * static_cast<double>(entry.bytes) / seconds},
+                    {"floor_seconds", entry.floor > 0 ? Json(entry.floor / steps) : Json()},
+                    {"floor_share", entry.floor > 0 ? Json(entry.floor / seconds) : Json()}});
   }
   rows.push_back({{"op", "(optimizer)"},
                   {"forward_seconds", nullptr},
                   {"backward_seconds", nullptr},
                   {"share", profile.rest() / all},
-                  {"gflops", nullptr}});
+                  {"gflops", nullptr},
+                  {"gbytes_per_second", nullptr},
+                  {"floor_seconds", nullptr},
+                  {"floor_share", nullptr}});
   return rows;
 }
 
@@ -170,10 +180,11 @@ class BenchedSteps {
 
 // The numbers of the model `name`, of this config.
 Json measure_training(const Options& options, const std::string& name, const Json& config) {
+  const bool on_cpu = options.device == Device::cpu;
+  const double memory_rate = on_cpu && options.profile ? measure_memory_rate() : 0;
   reset_peak_memory();
   Model model = options.build_model(config);
   const auto optimizer = make_optimizer(options.train.optimizer, model.parameters);
-  const bool on_cpu = options.device == Device::cpu;
   Measured measured{};
   int64_t micro_batch = 0;
   {
@@ -182,7 +193,7 @@ Json measure_training(const Options& options, const std::string& name, const Jso
     steps.finish();
     micro_batch = std::min(options.batch, steps.micro_batch());
   }
-  Profile profile(options.device);
+  Profile profile(options.device, {1e9 * measured.gemm_peak_gflops, memory_rate});
   if (on_cpu || options.profile) {
     BenchedSteps launched(options, name, task_of(config), model, *optimizer, false);
     if (!on_cpu) {  // the first allocates
@@ -196,7 +207,9 @@ Json measure_training(const Options& options, const std::string& name, const Jso
       launched.finish();
     }
   }
-  return describe(options, name, config, micro_batch, measured, profile);
+  Json row = describe(options, name, config, micro_batch, measured, profile);
+  if (memory_rate > 0) row["memory_gbytes_per_second"] = 1e-9 * memory_rate;
+  return row;
 }
 
 // A row a preset; one that cannot be had at this size has a "reason" in it.
@@ -237,6 +250,13 @@ ExitCode bench_train(Options options) {
   if (options.profile) {
     fmt::print("\n");
     print_table(profile_columns, row["operations"]);
+    if (row.contains("memory_gbytes_per_second"))
+      fmt::print(
+          "\nThe floor is an operation's products at the GEMM peak or its bytes at {} GB/s, as measured, "
+          "the\n"
+          "longer of the two. What the caches hold is faster than memory, and minimal filtering needs fewer\n"
+          "products, so that either can take less.\n",
+          as_rate(row["memory_gbytes_per_second"]));
   }
   return ExitCode::done;
 }
