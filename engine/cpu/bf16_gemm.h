@@ -62,8 +62,9 @@ enum class Bf16Function : uint8_t { identity, relu, gelu, gelu_tanh, silu, sigmo
 // those of the map that the windows read, each `width` pixels that are `pixel` numbers apart. Tap (u, v) of
 // window i is multiplied by the pixel i * stride + v - padding of rows[u], if there is one. taps [kernel,
 // pairs, 32, 2]: for each column of the kernel the taps of two rows side by side, a zero after an odd one.
-// start [32]. The sums of window i are written at y + i * step, rounded. Column j is a filter of the channel
-// order[2 j] of the 32 that begin at the pixel, and order[2 j + 1] is 32 more; order [64].
+// start [32]. The sums of window i are written at y + i * step or, with `add`, added to what is there,
+// rounded. Column j is a filter of the channel order[2 j] of the 32 that begin at the pixel, and order[2 j +
+// 1] is 32 more; order [64].
 struct DepthwiseRow {
   int64_t count, columns;
   const bf16* const* rows;
@@ -73,8 +74,27 @@ struct DepthwiseRow {
   const int16_t* order;
   bf16* y;
   int64_t step;
+  bool add;
 };
 using DepthwiseFunction = void (*)(const DepthwiseRow&);
+
+// The gradients of a depthwise convolution's taps for `columns` channels, at most 32, of one filter each. dy
+// [windows_h, windows_w] are the windows of an image, `step` numbers apart; row u of the map that row i of
+// windows reads is rows[i * stride + u], `width` pixels that are `pixel` numbers apart, and zeros where it
+// lies beyond the map; `zeros` is as long as the longer row of both. order [64] is that of DepthwiseRow for
+// one filter. Tap (u, v) has 32 sums at sums + (u * kernel + v) * tap, which are added to.
+struct DepthwiseImage {
+  int64_t windows_h, windows_w, columns;
+  const bf16* dy;
+  int64_t step;
+  const bf16* const* rows;
+  const bf16* zeros;
+  int64_t width, pixel, padding;
+  const int16_t* order;
+  float* sums;
+  int64_t tap;
+};
+using DepthwiseGradient = void (*)(const DepthwiseImage&);
 
 // A row of `count` squares of minimal filtering (engine/ops/conv_winograd.h), which are taken to their
 // points. Square i reads the pixels 2 i - padding to 2 i + 3 - padding of four rows, [width, channels];
@@ -225,8 +245,9 @@ struct Bf16Kernels {
                      float eps, bf16* y, float* mean, float* rstd);
   void (*layer_norm_backward)(int64_t rows, int64_t width, const LayerNormRows& of);
 
-  // The function for windows of kernel x kernel, `stride` pixels apart; null if there is none.
+  // The functions for windows of kernel x kernel, `stride` pixels apart; null if there is none.
   DepthwiseFunction (*depthwise)(int64_t kernel, int64_t stride);
+  DepthwiseGradient (*depthwise_gradient)(int64_t kernel, int64_t stride);
 
   // The additions of minimal filtering; null where they would take longer than the products that they save.
   void (*pixels_to_points)(const PixelSquares&);

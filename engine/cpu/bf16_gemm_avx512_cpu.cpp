@@ -210,6 +210,7 @@ const Bf16Kernels* avx512_bf16_kernels() {
                                        layer_norm512,
                                        layer_norm_backward512,
                                        depthwise512,
+                                       depthwise_gradient512,
                                        pixels_to_points512,
                                        outputs_of_points512,
                                        softmax512,

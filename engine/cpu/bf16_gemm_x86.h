@@ -36,8 +36,10 @@ void layer_norm512(int64_t rows, int64_t width, const bf16* x, const bf16* weigh
                    float eps, bf16* y, float* mean, float* rstd);
 void layer_norm_backward512(int64_t rows, int64_t width, const LayerNormRows& of);
 
-// depthwise(), pixels_to_points() and outputs_of_points() of Bf16Kernels by AVX-512-BF16.
+// depthwise(), depthwise_gradient(), pixels_to_points() and outputs_of_points() of Bf16Kernels by
+// AVX-512-BF16.
 DepthwiseFunction depthwise512(int64_t kernel, int64_t stride);
+DepthwiseGradient depthwise_gradient512(int64_t kernel, int64_t stride);
 void pixels_to_points512(const PixelSquares& squares);
 void outputs_of_points512(const OutputSquares& squares);
 

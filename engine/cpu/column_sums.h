@@ -24,4 +24,17 @@ std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chu
   return parts;
 }
 
+// sum [columns] += the rows of x, which lie `stride` apart; four at a time, so that the sums are read and
+// written less often.
+template <class T> void add_rows(int64_t rows, int64_t columns, const T* x, int64_t stride, Wide<T>* sum) {
+  using W = Wide<T>;
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4)
+    write_each(0, columns, sum, true, [row = x + i * stride, stride](int64_t j) {
+      return (W(row[j]) + W(row[stride + j])) + (W(row[2 * stride + j]) + W(row[3 * stride + j]));
+    });
+  for (; i < rows; ++i)
+    write_each(0, columns, sum, true, [row = x + i * stride](int64_t j) { return W(row[j]); });
+}
+
 }  // namespace tessera

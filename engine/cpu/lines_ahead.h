@@ -20,6 +20,12 @@ class LinesAhead {
                                              count};
   }
 
+  // Adds n numbers that follow one another, line by line.
+  template <class T> void add_all(const T* from, int64_t n) {
+    constexpr int64_t line = 64 / sizeof(T);
+    add(from, n / line, line, line);
+  }
+
   // Spreads all rows over so many calls of ask().
   void spread(int64_t calls) {
     int64_t most = 0;

@@ -7,6 +7,7 @@
 #include "engine/core/dispatch.h"
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
+#include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/conv_bf16.h"
 #include "engine/ops/conv_depthwise_taps.h"
@@ -83,12 +84,43 @@ void dx_of_image(const TapPlan<T>& plan, const ConvSize& s, const T* dy, const W
   plan.each_sum(dy, taps, zeros, write, [](int64_t) {});
 }
 
-// Adds an image's part of the gradients of the taps [window, out] and the bias [out].
-template <class T>
-void sums_of_image(const ConvSize& s, const T* dy, const T* image, Wide<T>* dtaps, Wide<T>* dbias) {
-  FilterGradient<T>{rows_of(s), columns_of(s), s.out, dy, repeated_channels(s, image), dtaps}.add_image();
-  for (int64_t i = 0; i < s.positions(); ++i)
-    write_each(0, s.out, dbias, true, [d = dy + i * s.out](int64_t o) { return Wide<T>(d[o]); });
+// dweight and dbias from sums of the taps' gradients, [window, width]: add(b, sums) adds the part of image b.
+// The images are cut into at most 16 parts with sums of their own.
+template <class T, class Add>
+void filter_gradients(const ConvSize& s, int64_t width, const T* dy, const Target<T>& dweight,
+                      const Target<T>& dbias, const Add& add) {
+  using W = Wide<T>;
+  const int64_t grain = (s.images + 15) / 16, chunks = (s.images + grain - 1) / grain;
+  const int64_t of_bias = s.window() * width, stride = of_bias + width, outputs = s.positions() * s.out;
+  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
+  parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
+    W* own = parts.data() + begin / grain * stride;
+    for (int64_t b = begin; b < end; ++b) {
+      if (dweight) add(b, own);
+      if (dbias) add_rows(s.positions(), s.out, dy + b * outputs, s.out, own + of_bias);
+    }
+  });
+  add_parts(0, stride, chunks, stride, parts.data());
+  const W *dtaps = parts.data(), *biases = dtaps + of_bias;
+  for (int64_t o = 0; dweight && o < s.out; ++o)
+    write_each(0, s.window(), dweight.data + o * s.window(), dweight.add,
+               [=](int64_t k) { return dtaps[k * width + o]; });
+  if (dbias) write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return biases[o]; });
+}
+
+template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels();
+        kernels && depthwise_input_gradient_bf16(*kernels, s, dy, weight, dx))
+      return;
+  if (DryRun::active()) return;
+  const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
+  const auto taps = taps_first(s, weight);
+  const std::vector<Wide<T>> zeros(static_cast<size_t>(s.out), Wide<T>(0));
+  const TapPlan<T> plan{rows_of(s, true), columns_of(s, true), s.out};
+  parallel_for(s.images, 1, [&](int64_t b, int64_t) {
+    dx_of_image<T>(plan, s, dy + b * outputs, taps.data(), zeros.data(), {dx.data + b * pixels, dx.add});
+  });
 }
 
 }  // namespace
@@ -125,31 +157,19 @@ template <class T>
 void DepthwiseConvKernels<Cpu>::backward(const ConvSize& s, const T* dy, const T* x, const T* weight,
                                          const LayerGradients<T>& gradients) {
   const auto& [dx, dweight, dbias] = gradients;
-  if (DryRun::active()) return;
-  using W = Wide<T>;
   const int64_t pixels = s.height * s.width * s.in, outputs = s.positions() * s.out;
-  const auto taps = taps_first(s, weight);
-  const std::vector<W> zeros(static_cast<size_t>(s.out), W(0));
-  const TapPlan<T> plan{rows_of(s, true), columns_of(s, true), s.out};
-  if (dx)
-    parallel_for(s.images, 1, [&, dx = dx](int64_t b, int64_t) {  // clang 14 captures no structured binding
-      dx_of_image<T>(plan, s, dy + b * outputs, taps.data(), zeros.data(), {dx.data + b * pixels, dx.add});
-    });
-  if (!dweight && !dbias) return;
-  const int64_t grain = (s.images + 15) / 16, chunks = (s.images + grain - 1) / grain;
-  const int64_t stride = (s.window() + 1) * s.out;
-  std::vector<W> parts(static_cast<size_t>(chunks * stride), W(0));
-  parallel_for(s.images, grain, [&](int64_t begin, int64_t end) {
-    W* own = parts.data() + begin / grain * stride;
-    for (int64_t b = begin; b < end; ++b)
-      sums_of_image(s, dy + b * outputs, x + b * pixels, own, own + s.window() * s.out);
+  if (dx) input_gradient(s, dy, weight, dx);
+  if (DryRun::active() || (!dweight && !dbias)) return;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (const Bf16Kernels* kernels = bf16_kernels())
+      if (const DepthwiseTapGradients taps(*kernels, s); taps)
+        return filter_gradients(s, whole_bf16_panels(s.out), dy, dweight, dbias, [&](int64_t b, float* sums) {
+          taps.add_image(dy + b * outputs, x + b * pixels, b + 1 == s.images, sums, whole_bf16_panels(s.out));
+        });
+  filter_gradients(s, s.out, dy, dweight, dbias, [&](int64_t b, Wide<T>* sums) {
+    const T* image = repeated_channels(s, x + b * pixels);
+    FilterGradient<T>{rows_of(s), columns_of(s), s.out, dy + b * outputs, image, sums}.add_image();
   });
-  add_parts(0, stride, chunks, stride, parts.data());
-  const W *dtaps = parts.data(), *biases = dtaps + s.window() * s.out;
-  for (int64_t o = 0; dweight && o < s.out; ++o)
-    write_each(0, s.window(), dweight.data + o * s.window(), dweight.add,
-               [=, out = s.out](int64_t k) { return dtaps[k * out + o]; });
-  if (dbias) write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return biases[o]; });
 }
 
 TESSERA_FOR_FLOATS(depthwise_forward)

@@ -6,6 +6,7 @@
 #include "engine/core/parallel.h"
 #include "engine/core/scratch.h"
 #include "engine/cpu/bf16_panels.h"
+#include "engine/cpu/column_sums.h"
 #include "engine/cpu/each.h"
 #include "engine/ops/activations_bf16.h"
 #include "engine/ops/activations_kernels.h"
@@ -77,17 +78,6 @@ struct BackwardPass {
     return rows_a_tile(rows, 288, std::max(least_rows(), rows_at_once(kernels)));
   }
 
-  // sum [outs] += some rows of dz.
-  void add_bias_gradient(int64_t rows, int64_t outs, const bf16* dz, float* sum) const {
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4)
-      write_each(0, outs, sum, true, [row = dz + i * size.out, n = size.out](int64_t j) {
-        return (float(row[j]) + float(row[n + j])) + (float(row[2 * n + j]) + float(row[3 * n + j]));
-      });
-    for (; i < rows; ++i)
-      write_each(0, outs, sum, true, [row = dz + i * size.out](int64_t j) { return float(row[j]); });
-  }
-
   void input_gradient(int64_t row, int64_t rows, const bf16* dz) const {
     const LeftPairs left = left_factor<of_left>(kernels, rows, size.out, {dz, size.out});
     multiply_bf16_panels(kernels, rows, size.in, size.out, left, weight, nullptr, dx.add,
@@ -120,7 +110,7 @@ struct BackwardPass {
     for (int64_t row = begin; row < end; row += step) {
       const int64_t some = std::min(step, end - row);
       const bf16* dz = dz_of.make(row, some, from, outs);
-      if (dbias_sum) add_bias_gradient(some, outs, dz, dbias_sum);
+      if (dbias_sum) add_rows(some, outs, dz, size.out, dbias_sum);
       if (dx && !dx_follows) input_gradient(row, some, dz);
       if (dweight_sum) weight_gradient(row, some, dz, outs, row == begin, dweight_sum);
     }

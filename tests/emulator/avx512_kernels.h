@@ -84,6 +84,7 @@
 #define layer_norm512 emulated_layer_norm512
 #define layer_norm_backward512 emulated_layer_norm_backward512
 #define depthwise512 emulated_depthwise512
+#define depthwise_gradient512 emulated_depthwise_gradient512
 #define pixels_to_points512 emulated_pixels_to_points512
 #define outputs_of_points512 emulated_outputs_of_points512
 
