@@ -70,8 +70,9 @@ template <class T> TESSERA_IN_LOOPS void store_exact(T& out, Wide<T> value) {
     out = value;
 }
 
-// dz, the gradient of what f is applied to, at each number of x; see before_activation().
-template <class F, bool added, class T> struct BeforeActivation {
+// dz, the gradient of what f is applied to, at each number of x; see before_activation(). It is rounded where
+// it is a gradient of its own, that of what was `added`, or is to be `kept`.
+template <class F, bool added, bool kept, class T> struct BeforeActivation {
   using W = Wide<T>;
   const T *dy, *x, *residual;
   const W *scale, *shift;
@@ -79,7 +80,7 @@ template <class F, bool added, class T> struct BeforeActivation {
   TESSERA_IN_LOOPS W operator()(int64_t at, int64_t column) const {
     const W z = before_activation<F, added>(scale[column], shift[column], x[at], residual, at);
     const W dz = W(dy[at]) * F::slope(z);
-    return added && !slope_is_0_or_1<F> ? stored<T>(dz) : dz;
+    return (added || kept) && !slope_is_0_or_1<F> ? stored<T>(dz) : dz;
   }
 };
 
@@ -171,8 +172,8 @@ template <class T> struct NormBackward {
         mean(of_columns<W>(size, [&](int64_t j) { return z.by.mean[j]; })),
         rstd(of_columns<W>(size, [&](int64_t j) { return 1 / std::sqrt(z.by.variance[j] + W(z.by.eps)); })) {}
 
-  template <class F, bool added>
-  BeforeActivation<F, added, T> before(const T* dy, const T* residual = nullptr) const {
+  template <class F, bool added, bool kept = false>
+  BeforeActivation<F, added, kept, T> before(const T* dy, const T* residual = nullptr) const {
     return {dy, x, residual, affine.scale.data(), affine.shift.data()};
   }
 
@@ -242,6 +243,12 @@ void BatchNormKernels<Cpu>::backward(RowsSize size, const T* dy, const NormedCol
         return few_rows_backward(size, z, norm.template before<F, false>(dy), gradients, {});
       }
     if (!z.residual) {
+      if constexpr (!slope_is_0_or_1<F>)
+        if (gradients.dx && !gradients.dx.add) {  // dz waits there, which takes less than making it again
+          const auto sums =
+              norm.template sums<true>(norm.template before<F, false, true>(dy), gradients.dx.data);
+          return finish(norm.template before<Identity, false>(gradients.dx.data), sums);
+        }
       const auto dz = norm.template before<F, false>(dy);
       return finish(dz, norm.template sums<false>(dz, nullptr));
     }
