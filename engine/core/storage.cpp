@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/core/device_backend.h"
 #include "engine/core/dispatch.h"
@@ -34,12 +35,11 @@ class Pool {
     std::lock_guard lock(mutex_);
     void* block = nullptr;
     const bool constant = set_ != no_set && ConstantBlocks::active();
-    auto fit = constant ? waiting_.end() : waiting_.find({set_, bytes});
-    if (fit == waiting_.end() && !constant) fit = smallest_fit(bytes);
+    const auto fit = constant ? waiting_.end() : find_waiting(bytes);
     if (fit != waiting_.end()) {
-      block = fit->second;
+      block = fit->second.back();
       if (fit->first.bytes > bytes) larger_.emplace(block, fit->first.bytes);
-      waiting_.erase(fit);
+      fit->second.pop_back();
     } else {
       block = ask_system(bytes);
     }
@@ -77,12 +77,12 @@ class Pool {
     std::lock_guard lock(mutex_);
     std::erase_if(home_, [=](const auto& entry) { return entry.second.set == set; });
     for (auto at = waiting_.lower_bound({set, 0}); at != waiting_.end() && at->first.set == set;) {
-      waiting_.emplace(Key{no_set, at->first.bytes}, at->second);
+      std::vector<void*>& of_no_set = waiting_[{no_set, at->first.bytes}];
+      of_no_set.insert(of_no_set.end(), at->second.begin(), at->second.end());
       at = waiting_.erase(at);
     }
     const auto [first, last] = constants_.equal_range(set);
-    for (auto at = first; at != last; ++at)
-      waiting_.emplace(Key{no_set, at->second.first}, at->second.second);
+    for (auto at = first; at != last; ++at) waiting_[{no_set, at->second.first}].push_back(at->second.second);
     constants_.erase(first, last);
   }
 
@@ -113,15 +113,22 @@ class Pool {
     size_t bytes;
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads it
   };
-  using Waiting = std::multimap<Key, void*>;
+  // A size stays without blocks until another one is looked for among its like: those of a model come back at
+  // every step.
+  using Waiting = std::map<Key, std::vector<void*>>;
 
-  // A block of no set; on a CPU a quarter larger at most, because there stochastic depth leaves out other
-  // images at every step, so that sizes rarely come back.
-  Waiting::iterator smallest_fit(size_t bytes) {
+  // Blocks of this size or, of no set, of the next one; a quarter larger at most on a CPU, because there
+  // stochastic depth leaves out other images at every step, so that sizes rarely come back.
+  Waiting::iterator find_waiting(size_t bytes) {
+    if (const auto fit = waiting_.find({set_, bytes}); fit != waiting_.end() && !fit->second.empty())
+      return fit;
     const size_t most = device_ == Device::cpu ? bytes + bytes / 4 : bytes;
-    const auto fit = waiting_.lower_bound({no_set, bytes});
-    const bool fits = fit != waiting_.end() && fit->first.set == no_set && fit->first.bytes <= most;
-    return fits ? fit : waiting_.end();
+    auto fit = waiting_.lower_bound({no_set, bytes});
+    while (fit != waiting_.end() && fit->first.set == no_set && fit->first.bytes <= most) {
+      if (!fit->second.empty()) return fit;
+      fit = waiting_.erase(fit);
+    }
+    return waiting_.end();
   }
 
   void keep(void* block, size_t bytes) {
@@ -129,11 +136,11 @@ class Pool {
     if (home == home_.end() && keeps_itself(bytes)) {
       backend(device_).release(block, bytes);
     } else if (home == home_.end()) {
-      waiting_.emplace(Key{no_set, bytes}, block);
+      waiting_[{no_set, bytes}].push_back(block);
     } else if (home->second.constant) {
       constants_.emplace(home->second.set, std::pair(bytes, block));
     } else {
-      waiting_.emplace(Key{home->second.set, bytes}, block);
+      waiting_[{home->second.set, bytes}].push_back(block);
     }
   }
 
@@ -157,11 +164,13 @@ class Pool {
 
   void release_all() {  // but for the blocks of sets
     for (auto at = waiting_.begin(); at != waiting_.end() && at->first.set == no_set;) {
-      const size_t bytes = at->first.bytes;
-      void* const block = at->second;
-      at = waiting_.erase(at);  // before release(), which may fail
-      stats_.reserved -= bytes;
-      backend(device_).release(block, bytes);
+      while (!at->second.empty()) {
+        void* const block = at->second.back();
+        at->second.pop_back();  // before release(), which may fail
+        stats_.reserved -= at->first.bytes;
+        backend(device_).release(block, at->first.bytes);
+      }
+      at = waiting_.erase(at);
     }
     if (device_ == Device::cpu) cpu_backend().trim();
   }

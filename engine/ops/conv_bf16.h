@@ -30,7 +30,7 @@ class DepthwiseTapGradients {
  public:
   DepthwiseTapGradients(const Bf16Kernels& kernels, const ConvSize& size);
 
-  // Whether there is a function for these windows; otherwise add_image() must not be called.
+  // True where there is a function for these windows; otherwise add_image() must not be called.
   explicit operator bool() const { return gradient_ != nullptr; }
 
   // Adds an image's part to sums [kernel_h, kernel_w, width], whose width is whole panels of channels. Unless

@@ -108,6 +108,7 @@ void filter_gradients(const ConvSize& s, int64_t width, const T* dy, const Targe
   if (dbias) write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return biases[o]; });
 }
 
+// dx, written or added to.
 template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels();

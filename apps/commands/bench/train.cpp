@@ -252,10 +252,9 @@ ExitCode bench_train(Options options) {
     print_table(profile_columns, row["operations"]);
     if (row.contains("memory_gbytes_per_second"))
       fmt::print(
-          "\nThe floor is an operation's products at the GEMM peak or its bytes at {} GB/s, as measured, "
-          "the\n"
-          "longer of the two. What the caches hold is faster than memory, and minimal filtering needs fewer\n"
-          "products, so that either can take less.\n",
+          "\nThe floor is an operation's products at the GEMM peak, or its bytes at the {} GB/s of the\n"
+          "memory, whichever takes longer. What the caches hold is faster, and minimal filtering needs\n"
+          "fewer products: either can take less.\n",
           as_rate(row["memory_gbytes_per_second"]));
   }
   return ExitCode::done;
