@@ -28,9 +28,9 @@ Pairs interleaved(__m512i even, const Pairs& order, __m512i odd) {
 struct Sums {
   __m512 low, high;
 
-  void add(const Pairs& pixels, const bf16* taps) {
-    low = _mm512_dpbf16_ps(low, (__m512bh)pixels.low, (__m512bh)_mm512_loadu_si512(taps));
-    high = _mm512_dpbf16_ps(high, (__m512bh)pixels.high, (__m512bh)_mm512_loadu_si512(taps + bf16_panel));
+  void add(const Pairs& pixels, const Pairs& taps) {
+    low = _mm512_dpbf16_ps(low, (__m512bh)pixels.low, (__m512bh)taps.low);
+    high = _mm512_dpbf16_ps(high, (__m512bh)pixels.high, (__m512bh)taps.high);
   }
 
   void add(__m512i numbers) {
@@ -39,9 +39,26 @@ struct Sums {
   }
 };
 
+Pairs taps_at(const bf16* from) { return {_mm512_loadu_si512(from), _mm512_loadu_si512(from + bf16_panel)}; }
+
+// The taps of a kernel, a pair of rows of a column each: in registers over a row of windows if they fit.
+template <int k> struct Taps {
+  const bf16* from;
+  Pairs at(int i) const { return taps_at(from + i * 2 * bf16_panel); }
+};
+template <> struct Taps<3> {
+  Pairs of[6];
+  explicit Taps(const bf16* from) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 6; ++i) of[i] = taps_at(from + i * 2 * bf16_panel);
+  }
+  const Pairs& at(int i) const { return of[i]; }
+};
+
 // The windows [i, i + n) of k x k. Each pixel is read once.
 template <int k, int stride, int n>
-void windows(const DepthwiseRow& at, __mmask32 channels, __mmask32 wanted, int64_t i) {
+[[gnu::always_inline]] inline void windows(const DepthwiseRow& at, const Taps<k>& taps, __mmask32 channels,
+                                           __mmask32 wanted, int64_t i) {
   const Pairs order{_mm512_loadu_si512(at.order), _mm512_loadu_si512(at.order + 32)};
   constexpr int64_t pairs = pairs_of(k);
   Sums sums[n];
@@ -62,7 +79,7 @@ void windows(const DepthwiseRow& at, __mmask32 channels, __mmask32 wanted, int64
       const int v = column - w * stride;
       if (v < 0 || v >= k) continue;
 #pragma GCC unroll 4
-      for (int p = 0; p < pairs; ++p) sums[w].add(read[p], at.taps + (v * pairs + p) * 2 * bf16_panel);
+      for (int p = 0; p < pairs; ++p) sums[w].add(read[p], taps.at(v * static_cast<int>(pairs) + p));
     }
   }
 #pragma GCC unroll 8
@@ -80,8 +97,9 @@ template <int k, int stride> void row_of_windows(const DepthwiseRow& at) {
   const __mmask32 wanted = first_of_panel(at.columns),
                   channels = first_of_panel(at.order[2 * at.columns - 2] + 1);
   int64_t i = 0;
-  for (; i + together <= at.count; i += together) windows<k, stride, together>(at, channels, wanted, i);
-  for (; i < at.count; ++i) windows<k, stride, 1>(at, channels, wanted, i);
+  const Taps<k> taps{at.taps};
+  for (; i + together <= at.count; i += together) windows<k, stride, together>(at, taps, channels, wanted, i);
+  for (; i < at.count; ++i) windows<k, stride, 1>(at, taps, channels, wanted, i);
 }
 
 // Two rows of pixels or windows: the numbers of 16 channels of both, alternating, as `order` says.
