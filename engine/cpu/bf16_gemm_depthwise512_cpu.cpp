@@ -44,15 +44,15 @@ Pairs taps_at(const bf16* from) { return {_mm512_loadu_si512(from), _mm512_loadu
 // The taps of a kernel, a pair of rows of a column each: in registers over a row of windows if they fit.
 template <int k> struct Taps {
   const bf16* from;
-  Pairs at(int i) const { return taps_at(from + i * 2 * bf16_panel); }
+  Pairs at(int64_t i) const { return taps_at(from + i * 2 * bf16_panel); }
 };
 template <> struct Taps<3> {
   Pairs of[6];
   explicit Taps(const bf16* from) {
 #pragma GCC unroll 8
-    for (int i = 0; i < 6; ++i) of[i] = taps_at(from + i * 2 * bf16_panel);
+    for (int64_t i = 0; i < 6; ++i) of[i] = taps_at(from + i * 2 * bf16_panel);
   }
-  const Pairs& at(int i) const { return of[i]; }
+  const Pairs& at(int64_t i) const { return of[i]; }
 };
 
 // The windows [i, i + n) of k x k. Each pixel is read once.
@@ -79,7 +79,7 @@ template <int k, int stride, int n>
       const int v = column - w * stride;
       if (v < 0 || v >= k) continue;
 #pragma GCC unroll 4
-      for (int p = 0; p < pairs; ++p) sums[w].add(read[p], taps.at(v * static_cast<int>(pairs) + p));
+      for (int p = 0; p < pairs; ++p) sums[w].add(read[p], taps.at(v * pairs + p));
     }
   }
 #pragma GCC unroll 8
