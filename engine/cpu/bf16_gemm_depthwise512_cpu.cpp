@@ -41,11 +41,12 @@ struct Sums {
 
 Pairs taps_at(const bf16* from) { return {_mm512_loadu_si512(from), _mm512_loadu_si512(from + bf16_panel)}; }
 
-// The taps of a kernel, a pair of rows of a column each: in registers over a row of windows if they fit.
+// The taps of a kernel, a pair of rows of a column each.
 template <int k> struct Taps {
   const bf16* from;
   Pairs at(int64_t i) const { return taps_at(from + i * 2 * bf16_panel); }
 };
+// Those of 3 x 3 stay in registers over a row of windows.
 template <> struct Taps<3> {
   Pairs of[6];
   explicit Taps(const bf16* from) {
