@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// What the machine does in a second at most; 0: not known.
+// The most operations and bytes that the machine does in a second; 0 stands for a rate that is not known.
 struct MachineRates {
   double flops = 0, bytes = 0;
 };

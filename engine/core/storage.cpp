@@ -113,12 +113,13 @@ class Pool {
     size_t bytes;
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 misreads it
   };
-  // A size stays without blocks until another one is looked for among its like: those of a model come back at
-  // every step.
+  // A size keeps its place when its last block is taken, because the sizes of a model come back at every
+  // step.
   using Waiting = std::map<Key, std::vector<void*>>;
 
-  // Blocks of this size or, of no set, of the next one; a quarter larger at most on a CPU, because there
-  // stochastic depth leaves out other images at every step, so that sizes rarely come back.
+  // The call returns the place of blocks of this size or, where there is none, of the next larger size of no
+  // set; on a CPU a quarter larger at most, because there stochastic depth leaves out other images at every
+  // step, so that sizes rarely come back. Places without blocks that it passes are given up.
   Waiting::iterator find_waiting(size_t bytes) {
     if (const auto fit = waiting_.find({set_, bytes}); fit != waiting_.end() && !fit->second.empty())
       return fit;

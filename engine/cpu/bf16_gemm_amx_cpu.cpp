@@ -37,8 +37,8 @@ void configure(const TileShapes& shapes) {
   _tile_loadconfig(&shapes);
 }
 
-// How the depth of a product is cut: each of its `parts` has `whole` pairs, which fill tiles, and then `rest`
-// pairs, which vectors multiply.
+// The depth of a product as it is cut: each of its `parts` has `whole` pairs, which fill tiles, and then
+// `rest` pairs, which vectors multiply.
 struct Depth {
   int64_t parts, whole, rest;
   explicit Depth(int64_t pairs, int64_t count)
@@ -137,7 +137,7 @@ struct Scaled {
   }
 };
 
-// Rounds rows of one or two vectors, `row` numbers apart.
+// round_rows() rounds rows of one or two vectors; those of `to` begin `stride` numbers apart.
 void round_rows(int64_t rows, int64_t columns, const Square& square, bf16* to, int64_t stride) {
   for (int64_t r = 0; r < rows; ++r, to += stride)
     if (columns > side)
@@ -160,7 +160,8 @@ struct Rounded {
   }
 };
 
-// Row i on and column j on, of one or two tiles down and across, `rows` rows in all.
+// multiply_tiles() makes one or two tiles of C down and across, which begin at row i and column j and have
+// `rows` rows in all.
 template <bool tall, bool wide, class Output>
 void multiply_tiles(int64_t i, int64_t j, int64_t rows, const Depth& depth, const LeftPairs& a, RightPairs b,
                     const Output& to) {
@@ -170,7 +171,7 @@ void multiply_tiles(int64_t i, int64_t j, int64_t rows, const Depth& depth, cons
   to.template put<Tiles>(i, j, rows, wide ? 2 * side : side);
 }
 
-// All columns of the rows from i on.
+// multiply_across() makes all columns of `rows` rows from row i on.
 template <bool tall, class Output>
 void multiply_across(int64_t i, int64_t rows, int64_t columns, const Depth& depth, const LeftPairs& a,
                      RightPairs b, const Output& to) {
@@ -181,8 +182,8 @@ void multiply_across(int64_t i, int64_t rows, int64_t columns, const Depth& dept
   }
 }
 
-// The whole tiles of the depth. Tiles multiply what is left of the rows, too: a row's bits would depend on
-// the rows beside it otherwise.
+// multiply_whole() multiplies the whole tiles of the depth. Tiles multiply what is left of the rows, too: a
+// row's bits would depend on the rows beside it otherwise.
 template <class Output>
 void multiply_whole(int64_t m, int64_t columns, const Depth& depth, const LeftPairs& a, RightPairs b,
                     const Output& to) {

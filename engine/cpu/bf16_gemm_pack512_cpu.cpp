@@ -113,8 +113,8 @@ void interleave_few_transposed(int64_t depth, int64_t columns, const bf16* from,
   }
 }
 
-// Writes the transposes of 32 x 32 numbers, each row as pairs; rows of `from` lie `stride` apart, those of
-// `to` `row`.
+// turn_panel() writes the transpose of 32 x 32 numbers; the rows of `from` lie `stride` apart, those of `to`
+// lie `row` apart.
 void turn_panel(const bf16* from, int64_t stride, bf16* to, int64_t row) {
   alignas(64) bf16 pairs[16][2 * bf16_panel];
   for (int64_t p = 0; p < 16; ++p)

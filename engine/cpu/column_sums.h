@@ -24,8 +24,8 @@ std::vector<W> column_sums(int64_t rows, int64_t width, int64_t count, Chunk chu
   return parts;
 }
 
-// sum [columns] += the rows of x, which lie `stride` apart; four at a time, so that the sums are read and
-// written less often.
+// add_rows() adds the rows of x, which lie `stride` apart, to sum [columns]; four at a time, so that the sums
+// are read and written less often.
 template <class T> void add_rows(int64_t rows, int64_t columns, const T* x, int64_t stride, Wide<T>* sum) {
   using W = Wide<T>;
   int64_t i = 0;

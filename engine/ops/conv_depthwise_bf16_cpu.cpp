@@ -47,7 +47,7 @@ std::array<int16_t, 2 * bf16_panel> order_of(int64_t filters) {
   return order;
 }
 
-// `count` rows of the map from row `first` on, those beyond it `zeros`.
+// The call returns `count` rows of the map from row `first` on, and `zeros` for those beyond it.
 std::vector<const bf16*> rows_of_map(const ConvSize& s, const bf16* image, const bf16* zeros, int64_t first,
                                      int64_t count) {
   std::vector<const bf16*> rows;
@@ -56,7 +56,8 @@ std::vector<const bf16*> rows_of_map(const ConvSize& s, const bf16* image, const
   return rows;
 }
 
-// All windows of all images: y = or, with `add`, += the sums that begin with start [whole panels].
+// DepthwiseWindows makes the windows of all images: y is or, with `add`, += the sums that begin with start,
+// [whole panels].
 struct DepthwiseWindows {
   DepthwiseFunction row_of_windows;
   const ConvSize& size;
@@ -84,8 +85,9 @@ struct DepthwiseWindows {
   }
 
  private:
-  // What the next row of windows reads that row i does not, and what it writes: spread over the panels of
-  // row i, because their pixels lie too far apart for the processor to ask for them by itself.
+  // The lines that the next row of windows reads and row i does not, and those that it writes. They are
+  // spread over the panels of row i: their pixels lie too far apart for the processor to ask for them by
+  // itself.
   LinesAhead lines_ahead(const bf16* x, bf16* y, int64_t i) const {
     const ConvSize& s = size;
     const int64_t of_image = i / s.out_h * s.height, pixels = s.width * s.in, row = s.out_w * s.out;

@@ -84,7 +84,8 @@ void dx_of_image(const TapPlan<T>& plan, const ConvSize& s, const T* dy, const W
   plan.each_sum(dy, taps, zeros, write, [](int64_t) {});
 }
 
-// dweight and dbias from sums of the taps' gradients, [window, width]: add(b, sums) adds the part of image b.
+// filter_gradients() makes dweight and dbias from sums of the taps' gradients, [window, width]: add(b, sums)
+// adds the part of image b.
 // The images are cut into at most 16 parts with sums of their own.
 template <class T, class Add>
 void filter_gradients(const ConvSize& s, int64_t width, const T* dy, const Target<T>& dweight,
@@ -108,7 +109,7 @@ void filter_gradients(const ConvSize& s, int64_t width, const T* dy, const Targe
   if (dbias) write_each(0, s.out, dbias.data, dbias.add, [=](int64_t o) { return biases[o]; });
 }
 
-// dx, written or added to.
+// input_gradient() writes dx or adds to it.
 template <class T> void input_gradient(const ConvSize& s, const T* dy, const T* weight, const Target<T>& dx) {
   if constexpr (std::is_same_v<T, bf16>)
     if (const Bf16Kernels* kernels = bf16_kernels();
