@@ -30,6 +30,13 @@ template <class W> struct Rows {
 
 namespace detail {
 
+// Moves a pointer to the next row. The empty instruction keeps the compiler from computing the addresses of
+// all rows beforehand: they are more than its registers hold, and each would be read from memory again.
+template <class T> [[gnu::always_inline]] inline void advance(T*& row, int64_t stride) {
+  row += stride;
+  __asm__("" : "+r"(row));
+}
+
 // C [R blocks, N vectors] = start + A B by blocks of R rows, each all in registers: every loop but those over
 // the blocks and the depth is unrolled. A `far` C lies outside the first cache: its lines are asked for first
 // and come while the sums are made, where the stores would wait for them. A's pointer and strides are single
@@ -42,30 +49,39 @@ TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t
   using Loaded = const typename VectorOf<W>::unaligned*;  // load_vector() is seen by the sanitizers
   for (; blocks > 0; --blocks) {
     if (ahead) ahead->ask();
-    if constexpr (far)
+    if constexpr (far) {
+      const W* to = c.data;
 #pragma GCC unroll 32
-      for (int i = 0; i < R; ++i)
+      for (int i = 0; i < R; ++i, advance(to, c.row))
 #pragma GCC unroll 32
-        for (int j = 0; j < N; j += vectors_a_line) __builtin_prefetch(c.data + i * c.row + j * lanes<W>, 1);
+        for (int n = 0; n < N; n += vectors_a_line) __builtin_prefetch(to + n * lanes<W>, 1);
+    }
     Vector<W> sum[R * N];
 #pragma GCC unroll 32
-    for (int i = 0; i < R * N; ++i)
-      sum[i] = *reinterpret_cast<Loaded>(start.data + i / N * start.row + i % N * lanes<W>);
+    for (int i = 0; i < R; ++i, advance(start.data, start.row))
+#pragma GCC unroll 32
+      for (int n = 0; n < N; ++n) sum[i * N + n] = *reinterpret_cast<Loaded>(start.data + n * lanes<W>);
+    const W* left[(R + 3) / 4];  // rows 0, 4, 8 of A; the three between two of them are found from the first
+#pragma GCC unroll 32
+    for (int i = 0; i < R; i += 4, a += 4 * a_row) left[i / 4] = a;
+    const W* right = b.data;
 // Four numbers of the depth a turn: a core whose other thread is busy is slow at jumps.
 #pragma GCC unroll 4
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = 0; k < depth; ++k, right += b.row) {
       Vector<W> b_row[N];
 #pragma GCC unroll 32
-      for (int n = 0; n < N; ++n) b_row[n] = *reinterpret_cast<Loaded>(b.data + k * b.row + n * lanes<W>);
+      for (int n = 0; n < N; ++n) b_row[n] = *reinterpret_cast<Loaded>(right + n * lanes<W>);
 #pragma GCC unroll 32
-      for (int i = 0; i < R * N; ++i) sum[i] += a[i / N * a_row + k * a_column] * b_row[i % N];
+      for (int i = 0; i < R * N; ++i) sum[i] += left[i / N / 4][i / N % 4 * a_row] * b_row[i % N];
+#pragma GCC unroll 32
+      for (int i = 0; i < R; i += 4) left[i / 4] += a_column;
     }
+    a += (R - (R + 3) / 4 * 4) * a_row;
 #pragma GCC unroll 32
-    for (int i = 0; i < R * N; ++i)
-      *reinterpret_cast<typename VectorOf<W>::unaligned*>(c.data + i / N * c.row + i % N * lanes<W>) = sum[i];
-    a += R * a_row;
-    start.data += R * start.row;
-    c.data += R * c.row;
+    for (int i = 0; i < R; ++i, advance(c.data, c.row))
+#pragma GCC unroll 32
+      for (int n = 0; n < N; ++n)
+        *reinterpret_cast<typename VectorOf<W>::unaligned*>(c.data + n * lanes<W>) = sum[i * N + n];
   }
 }
 
