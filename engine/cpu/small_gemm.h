@@ -61,9 +61,9 @@ TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t
     for (int i = 0; i < R; ++i, advance(start.data, start.row))
 #pragma GCC unroll 32
       for (int n = 0; n < N; ++n) sum[i * N + n] = *reinterpret_cast<Loaded>(start.data + n * lanes<W>);
-    const W* left[(R + 3) / 4];  // rows 0, 4, 8 of A; the three between two of them are found from the first
+    const W* left[(R + 3) / 4];  // rows 0, 4, 8 of A, from which those between are found
 #pragma GCC unroll 32
-    for (int i = 0; i < R; i += 4, a += 4 * a_row) left[i / 4] = a;
+    for (int i = 0; i < R; i += 4) left[i / 4] = a + i * a_row;
     const W* right = b.data;
 // Four numbers of the depth a turn: a core whose other thread is busy is slow at jumps.
 #pragma GCC unroll 4
@@ -76,7 +76,7 @@ TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t
 #pragma GCC unroll 32
       for (int i = 0; i < R; i += 4) left[i / 4] += a_column;
     }
-    a += (R - (R + 3) / 4 * 4) * a_row;
+    a += R * a_row;
 #pragma GCC unroll 32
     for (int i = 0; i < R; ++i, advance(c.data, c.row))
 #pragma GCC unroll 32
