@@ -12,17 +12,11 @@
 #include <utility>
 
 #include "engine/cpu/bf16_gemm_x86.h"
+#include "engine/cpu/next_row.h"
 
 namespace tessera {
 
 namespace {
-
-// Moves a pointer to the next row. The empty instruction keeps the compiler from computing the addresses of
-// all rows beforehand, which are more than its registers hold.
-template <class T> void advance(T*& row, int64_t stride) {
-  row += stride;
-  __asm__("" : "+r"(row));
-}
 
 // Where a product is written, rounded to bf16 if that is its type.
 template <class T> struct TargetRows {

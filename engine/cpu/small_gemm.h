@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/cpu/lines_ahead.h"
+#include "engine/cpu/next_row.h"
 #include "engine/cpu/sanitizer.h"
 #include "engine/cpu/simd.h"
 
@@ -29,13 +30,6 @@ template <class W> struct Rows {
 };
 
 namespace detail {
-
-// Moves a pointer to the next row. The empty instruction keeps the compiler from computing the addresses of
-// all rows beforehand: they are more than its registers hold, and each would be read from memory again.
-template <class T> [[gnu::always_inline]] inline void advance(T*& row, int64_t stride) {
-  row += stride;
-  __asm__("" : "+r"(row));
-}
 
 // C [R blocks, N vectors] = start + A B by blocks of R rows, each all in registers: every loop but those over
 // the blocks and the depth is unrolled. A `far` C lies outside the first cache: its lines are asked for first

@@ -85,8 +85,7 @@ void dx_of_image(const TapPlan<T>& plan, const ConvSize& s, const T* dy, const W
 }
 
 // filter_gradients() makes dweight and dbias from sums of the taps' gradients, [window, width]: add(b, sums)
-// adds the part of image b.
-// The images are cut into at most 16 parts with sums of their own.
+// adds the part of image b. The images are cut into at most 16 parts with sums of their own.
 template <class T, class Add>
 void filter_gradients(const ConvSize& s, int64_t width, const T* dy, const Target<T>& dweight,
                       const Target<T>& dbias, const Add& add) {
