@@ -55,7 +55,9 @@ TESSERA_UNSEEN void gemm_rows(int64_t blocks, int64_t depth, const W* a, int64_t
     for (int i = 0; i < R; ++i, advance(start.data, start.row))
 #pragma GCC unroll 32
       for (int n = 0; n < N; ++n) sum[i * N + n] = *reinterpret_cast<Loaded>(start.data + n * lanes<W>);
-    const W* left[(R + 3) / 4];  // rows 0, 4, 8 of A, from which those between are found
+    // A pointer goes with rows 0, 4 and 8 of A, and the three rows after each are found from it: one for
+    // every row would be more than the registers hold, and be read from memory for every number of the depth.
+    const W* left[(R + 3) / 4];
 #pragma GCC unroll 32
     for (int i = 0; i < R; i += 4) left[i / 4] = a + i * a_row;
     const W* right = b.data;
